@@ -1,0 +1,579 @@
+/* sgemm.h: single-precision matrix multiplication on NVIDIA GPUs, from two headers.       version 0.1.0, MIT licence
+
+       C = alpha * op(A) * op(B) + beta * C            A, B, C row-major, op(X) = X or its transpose, IEEE fp32 FMA
+
+   USE.  Copy sgemm.h and sgemm_kernels.cuh into the project. One .cu file emits the kernels:
+
+       #define SGEMM_IMPLEMENTATION
+       #include "sgemm.h"
+
+   and any C or C++ file calls them, without nvcc on its own:
+
+       #include "sgemm.h"
+
+       sgemm_status multiply(const float *A, const float *B, float *C, int m, int n, int k, cudaStream_t stream) {
+         sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, m, n, k);   // packed leading dimensions, alpha 1, beta 0
+         p.A = A;                                                         // device pointers
+         p.B = B;
+         p.C = C;
+         return sgemm_run(&p, stream);                                    // asynchronous; 0 is success
+       }
+
+   Link with the CUDA runtime only (-lcudart_static -ldl -lrt -lpthread, and -lstdc++ where gcc links).
+
+   OPTIONS, defined before the header is included:
+
+     name                  where                        meaning, cost
+     SGEMM_IMPLEMENTATION  exactly one .cu file         emits the kernels that the stage option leaves in
+     SGEMM_STAGE=name      that file                    unset: the production rows, chosen by shape. A stage's name (tiled,
+                                                        warptiled, ...): only its rows exist and sgemm_run() uses them.
+                                                        all: every row, for measuring and teaching
+     SGEMM_CPU=1           that file, if gcc or clang   the CPU model in cpu/: the same kernels without a GPU, slow and
+                           compiles it as C11           exact, for tests and study
+
+   CONTRACT
+     - Row-major: element (i, j) of a matrix with leading dimension ld is at i * ld + j. ld >= the stored row's length;
+       the padding between rows is never used and never written. Column-major callers set params.order or use sgemm_cblas().
+     - m, n, k are any 64-bit sizes >= 0; pointers need 4-byte alignment only (16 bytes and ld % 4 == 0 are faster).
+     - beta = 0: C is not read, so NaN in it cannot reach the result. alpha = 0 or k = 0: A and B are not read and
+       C = beta * C. m = 0, n = 0 or batch = 0: success, nothing is touched, all pointers may be NULL. The same holds for
+       (alpha = 0 or k = 0) with beta = 1.
+     - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
+     - Every launch goes to the caller's stream. Nothing allocates or synchronises, so calls can be captured in a graph.
+     - The same call gives the same bits each time. Within one variant a row's bits depend on neither m nor the batch count.
+     - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is untouched.
+     - No mutable state: any number of host threads, streams and devices.
+
+   CONTENTS   Version . Status . Parameters . Device . Variants . Helpers . Occupancy . Validation . Selection . Launch
+*/
+#ifndef SGEMM_H
+#define SGEMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#if defined(__cplusplus) && __cplusplus < 201402L
+#error "sgemm.h needs C++14 or later"
+#elif !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error "sgemm.h needs C11 or later"
+#endif
+
+/* ---- Version ----------------------------------------------------------------------------------------------------- */
+
+#define SGEMM_VERSION_MAJOR 0
+#define SGEMM_VERSION_MINOR 1
+#define SGEMM_VERSION_PATCH 0
+#define SGEMM_VERSION (SGEMM_VERSION_MAJOR * 10000 + SGEMM_VERSION_MINOR * 100 + SGEMM_VERSION_PATCH)
+
+#define SGEMM__STRING2(x) #x
+#define SGEMM__STRING(x) SGEMM__STRING2(x)
+#define SGEMM_VERSION_STRING                                                                                           \
+  SGEMM__STRING(SGEMM_VERSION_MAJOR) "." SGEMM__STRING(SGEMM_VERSION_MINOR) "." SGEMM__STRING(SGEMM_VERSION_PATCH)
+
+static inline int sgemm_version(void) { return SGEMM_VERSION; }
+
+/* ---- Status ------------------------------------------------------------------------------------------------------ */
+
+/* The one list of status codes, in the order in which arguments are checked: X([symbol], "sentence"). */
+// clang-format off
+#define SGEMM_STATUS_LIST(X)                                                                                           \
+  X(SGEMM_SUCCESS,              "success")                                                                             \
+  X(SGEMM_ERROR_PARAMS,         "params is NULL")                                                                      \
+  X(SGEMM_ERROR_VARIANT,        "variant is not a row of SGEMM_VARIANTS")                                              \
+  X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
+  X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
+  X(SGEMM_ERROR_OP_B,           "op_b (transB) is not one of N, T and C (111, 112, 113)")                              \
+  X(SGEMM_ERROR_M,              "m is negative")                                                                       \
+  X(SGEMM_ERROR_N,              "n is negative")                                                                       \
+  X(SGEMM_ERROR_K,              "k is negative")                                                                       \
+  X(SGEMM_ERROR_LDA,            "lda is smaller than the length of a stored row of A, or than 1")                      \
+  X(SGEMM_ERROR_LDB,            "ldb is smaller than the length of a stored row of B, or than 1")                      \
+  X(SGEMM_ERROR_LDC,            "ldc is smaller than the length of a stored row of C, or than 1")                      \
+  X(SGEMM_ERROR_BATCH,          "batch is negative")                                                                   \
+  X(SGEMM_ERROR_STRIDE_A,       "stride_a is negative")                                                                \
+  X(SGEMM_ERROR_STRIDE_B,       "stride_b is negative")                                                                \
+  X(SGEMM_ERROR_STRIDE_C,       "stride_c lets two results of the batch overlap")                                      \
+  X(SGEMM_ERROR_TOO_LARGE,      "a matrix reaches beyond 2^60 elements, or C has more than 2^31 - 1 tiles")            \
+  X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
+  X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
+  X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
+  X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
+  X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no device to ask")                                                  \
+  X(SGEMM_ERROR_MEMORY,         "the CPU model could not get memory or a thread for its fibers")                       \
+  X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block met at different barriers, or some had left")           \
+  X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that nothing had written")
+// clang-format on
+
+typedef enum sgemm_status {
+#define SGEMM__X(symbol, sentence) symbol,
+  SGEMM_STATUS_LIST(SGEMM__X)
+#undef SGEMM__X
+    SGEMM_STATUS_COUNT,
+  SGEMM_ERROR_CUDA = 1000 /* plus the cudaError_t: sgemm_cuda_error() takes it out again */
+} sgemm_status;
+
+/* The cudaError_t inside a status, or 0 (cudaSuccess) if the status is not of the CUDA runtime's making. */
+static inline int sgemm_cuda_error(sgemm_status status) {
+  return (int)status > SGEMM_ERROR_CUDA ? (int)status - SGEMM_ERROR_CUDA : 0;
+}
+
+/* A sentence for any status; never NULL. */
+static inline const char *sgemm_status_string(sgemm_status status) {
+  switch ((int)status) {
+#define SGEMM__X(symbol, sentence)                                                                                     \
+  case symbol:                                                                                                         \
+    return sentence;
+    SGEMM_STATUS_LIST(SGEMM__X)
+#undef SGEMM__X
+  default:
+    return sgemm_cuda_error(status) ? "the CUDA runtime reported an error; sgemm_cuda_error() gives its cudaError_t"
+                                    : "not a status of sgemm";
+  }
+}
+
+/* ---- Parameters -------------------------------------------------------------------------------------------------- */
+
+/* The CUDA runtime's cudaStream_t under a name of our own, so that C files need no CUDA header. NULL: default stream. */
+typedef struct CUstream_st *sgemm_stream;
+
+/* The numbers are CBLAS's, so that CblasRowMajor, CblasTrans and the like can be passed as they are. */
+typedef enum sgemm_order { SGEMM_ROW_MAJOR = 101, SGEMM_COL_MAJOR = 102 } sgemm_order;
+typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; /* C: conjugate, T for real numbers */
+
+/* One multiplication, or `batch` of them at constant strides. Sizes, leading dimensions and strides in elements. */
+typedef struct sgemm_params {
+  int order, op_a, op_b;              /* sgemm_order, sgemm_op */
+  int64_t m, n, k;                    /* op(A) is m x k, op(B) is k x n, C is m x n; each >= 0 */
+  float alpha, beta;                  /* host values */
+  const float *A, *B;                 /* device pointers; neither may overlap C */
+  float *C;                           /* device pointer */
+  int64_t lda, ldb, ldc;              /* row-major: lda >= k for op_a = N, >= m for T; ldb >= n or k; ldc >= n */
+  int64_t batch;                      /* multiplications in this call, >= 0 */
+  int64_t stride_a, stride_b;         /* from one matrix to the next, >= 0; 0 shares one operand among all */
+  int64_t stride_c;                   /* as far apart that no two results overlap; interleaved rows are allowed */
+} sgemm_params;
+
+static inline int64_t sgemm__max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t sgemm__ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+/* In unsigned, where the overflow of an absurd size is defined: sgemm_check() then refuses it. */
+static inline int64_t sgemm__product(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
+/* Row-major, packed leading dimensions and strides, alpha 1, beta 0, a batch of 1, pointers NULL. */
+static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k) {
+  sgemm_params p;
+  p.order = SGEMM_ROW_MAJOR;
+  p.op_a = op_a;
+  p.op_b = op_b;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.alpha = 1.0f;
+  p.beta = 0.0f;
+  p.A = NULL;
+  p.B = NULL;
+  p.C = NULL;
+  p.lda = sgemm__max(1, op_a == SGEMM_N ? k : m);
+  p.ldb = sgemm__max(1, op_b == SGEMM_N ? n : k);
+  p.ldc = sgemm__max(1, n);
+  p.batch = 1;
+  p.stride_a = sgemm__product(p.lda, op_a == SGEMM_N ? m : k);
+  p.stride_b = sgemm__product(p.ldb, op_b == SGEMM_N ? k : n);
+  p.stride_c = sgemm__product(p.ldc, m);
+  return p;
+}
+
+/* ---- Device ------------------------------------------------------------------------------------------------------ */
+
+typedef struct sgemm_device {
+  char name[64];
+  int major, minor;                     /* compute capability */
+  int multiprocessors;                  /* SMs */
+  int lanes;                            /* fp32 FMA lanes of an SM: 64 or 128 */
+  int clock_mhz;                        /* the highest SM clock */
+  int64_t l2_bytes;                     /* L2 cache */
+  int threads_per_sm, blocks_per_sm;    /* resident at most */
+  int registers_per_sm;                 /* 32-bit registers */
+  int64_t shared_per_sm;                /* bytes of shared memory */
+  int64_t shared_reserved;              /* of them the system takes per block: 1024 from sm_80 on */
+  double peak_gflops;                   /* 2 * lanes * SMs * clock: fp32 FMA, no tensor cores */
+  double bandwidth_gbs;                 /* memory clock * bus width, both edges */
+} sgemm_device;
+
+/* ---- Variants ---------------------------------------------------------------------------------------------------- */
+
+/* What a kernel receives: params made row-major and free of special cases (sgemm__arguments() below). */
+typedef struct sgemm__args {
+  int64_t m, n, k;
+  int64_t lda, ldb, ldc;
+  int64_t batch, stride_a, stride_b, stride_c;
+  const float *A, *B;
+  float *C;
+  float alpha, beta;
+  uint32_t tiles_n; /* tiles along n: block x computes tile (x / tiles_n, x % tiles_n) */
+} sgemm__args;
+
+/* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
+typedef struct sgemm__grid {
+  unsigned x, y, z, threads;
+} sgemm__grid;
+
+#include "sgemm_kernels.cuh" /* the stages, the variants, and under SGEMM_IMPLEMENTATION the kernels */
+
+typedef struct sgemm_variant_info {
+  const char *name;       /* sgemm_tiled_32x32x32_1x1; its kernels append _nn, _nt, _tn, _tt for the ops of A and B */
+  const char *stage_name; /* tiled */
+  const char *reason;     /* why the row is there */
+  sgemm_stage stage;
+  int BM, BN, BK; /* tile of C that a block computes, and the depth of one step along k */
+  int TM, TN;     /* results that a thread computes */
+  int WM, WN;     /* tile that a warp computes; BM, BN where the stage knows no warps */
+  int V;          /* elements of one access: 4 (128 bits) or 1 */
+  int threads;    /* of a block */
+  int blocks;     /* resident on a multiprocessor that the registers are budgeted for */
+  int production; /* 1: a candidate where no stage is pinned */
+} sgemm_variant_info;
+
+/* The row of a variant; NULL if there is no such variant. */
+static inline const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant) {
+  static const sgemm_variant_info rows[SGEMM_VARIANT_COUNT] = {
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                     \
+  {SGEMM__STRING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                              \
+   #stage,                                                                                                             \
+   reason,                                                                                                             \
+   SGEMM_STAGE_##stage,                                                                                                \
+   BM,                                                                                                                 \
+   BN,                                                                                                                 \
+   BK,                                                                                                                 \
+   TM,                                                                                                                 \
+   TN,                                                                                                                 \
+   WM,                                                                                                                 \
+   WN,                                                                                                                 \
+   V,                                                                                                                  \
+   SGEMM__THREADS(BM, BN, TM, TN),                                                                                     \
+   blocks,                                                                                                             \
+   production},
+      SGEMM_VARIANTS(SGEMM__X)
+#undef SGEMM__X
+  };
+  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? &rows[variant] : NULL;
+}
+
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
+
+/* 2 m n k: a multiplication and an addition for each step of each dot product, the field's convention. With alpha and
+   beta the exact count is m n (2k + 3). In double, since 2 m n k passes 2^31 at a square of 1024. */
+static inline double sgemm_flops(int64_t m, int64_t n, int64_t k) { return 2.0 * (double)m * (double)n * (double)k; }
+
+/* The fewest bytes that any kernel moves: A and B read once, C written once, and read once only if beta is not 0. */
+static inline double sgemm_min_bytes(int64_t m, int64_t n, int64_t k, float beta) {
+  const double mn = (double)m * (double)n;
+  return 4.0 * ((double)m * (double)k + (double)k * (double)n + mn + (beta != 0.0f ? mn : 0.0));
+}
+
+/* FLOP per byte: n/8 for a square with beta, n/6 without; 0 where there are no bytes. */
+static inline double sgemm_intensity(double flops, double bytes) { return bytes > 0.0 ? flops / bytes : 0.0; }
+
+/* The intensity at which a machine of that peak (GFLOP/s) and bandwidth (GB/s) passes from memory- to compute-bound.
+   Source for this and the next two: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. */
+static inline double sgemm_ridge(double peak_gflops, double bandwidth_gbs) { return peak_gflops / bandwidth_gbs; }
+
+/* GFLOP/s that the roofline allows at an intensity: min(peak, bandwidth * intensity). */
+static inline double sgemm_attainable(double peak_gflops, double bandwidth_gbs, double intensity) {
+  const double slope = bandwidth_gbs * intensity;
+  return slope < peak_gflops ? slope : peak_gflops;
+}
+
+typedef enum sgemm_bound { SGEMM_BOUND_MEMORY, SGEMM_BOUND_COMPUTE } sgemm_bound;
+
+/* Which side of the roofline binds at an intensity; the ridge itself counts as compute. */
+static inline sgemm_bound sgemm_bound_at(double peak_gflops, double bandwidth_gbs, double intensity) {
+  return bandwidth_gbs * intensity < peak_gflops ? SGEMM_BOUND_MEMORY : SGEMM_BOUND_COMPUTE;
+}
+
+/* What one measurement says. Percentages are 0 where their reference was not given. */
+typedef struct sgemm_metrics {
+  double elapsed_ms;
+  double gflops;            /* sgemm_flops() of the whole batch over the time */
+  double bandwidth_gbs;     /* sgemm_min_bytes() of the whole batch over the time: a lower bound of the real traffic */
+  double intensity;         /* FLOP per byte of that minimum */
+  double percent_of_peak;   /* of peak_gflops */
+  double percent_of_cublas; /* cuBLAS's time over ours */
+} sgemm_metrics;
+
+/* elapsed_ms > 0 for the call p; peak_gflops and cublas_ms may be 0 for unknown. */
+static inline sgemm_metrics sgemm_metrics_of(const sgemm_params *p, double elapsed_ms, double peak_gflops,
+                                             double cublas_ms) {
+  const double flops = sgemm_flops(p->m, p->n, p->k) * (double)p->batch;
+  const double bytes = sgemm_min_bytes(p->m, p->n, p->k, p->beta) * (double)p->batch;
+  sgemm_metrics r;
+  r.elapsed_ms = elapsed_ms;
+  r.gflops = flops / elapsed_ms * 1e-6;
+  r.bandwidth_gbs = bytes / elapsed_ms * 1e-6;
+  r.intensity = sgemm_intensity(flops, bytes);
+  r.percent_of_peak = peak_gflops > 0.0 ? 100.0 * r.gflops / peak_gflops : 0.0;
+  r.percent_of_cublas = cublas_ms > 0.0 ? 100.0 * cublas_ms / elapsed_ms : 0.0;
+  return r;
+}
+
+/* One line, no newline inside: "label: 7.050 ms, 19496 GFLOP/s, ...". Returns fprintf's result. */
+static inline int sgemm_metrics_print(FILE *file, const char *label, const sgemm_metrics *r) {
+  return fprintf(file,
+                 "%s: %.4f ms, %.0f GFLOP/s, %.1f GB/s, %.1f FLOP/byte, %.1f %% of peak, %.1f %% of cuBLAS\n", label,
+                 r->elapsed_ms, r->gflops, r->bandwidth_gbs, r->intensity, r->percent_of_peak, r->percent_of_cublas);
+}
+
+/* ---- Occupancy --------------------------------------------------------------------------------------------------- */
+
+typedef enum sgemm_limit { SGEMM_LIMIT_THREADS, SGEMM_LIMIT_BLOCKS, SGEMM_LIMIT_REGISTERS, SGEMM_LIMIT_SHARED } sgemm_limit;
+
+typedef struct sgemm_occupancy {
+  int blocks;       /* resident on an SM */
+  int warps;        /* resident on an SM */
+  double fraction;  /* warps over the SM's most */
+  sgemm_limit limit; /* what allows no further block */
+} sgemm_occupancy;
+
+/* Occupancy from the numbers of a kernel: threads of a block (1 to 1024), registers of a thread (1 to 255), bytes of
+   shared memory of a block. Registers are given out to a warp in units of 256 and to an SM's four quarters apart (CUDA
+   C++ Programming Guide, "Compute Capabilities"). */
+static inline sgemm_occupancy sgemm_occupancy_of(const sgemm_device *d, int threads, int registers, int64_t shared) {
+  const int warps = (threads + 31) / 32;
+  const int warp_registers = (registers * 32 + 255) / 256 * 256;
+  const int64_t block_shared = (shared + d->shared_reserved + 127) / 128 * 128;
+  int64_t fit[4];
+  sgemm_occupancy r;
+  fit[SGEMM_LIMIT_THREADS] = d->threads_per_sm / (warps * 32);
+  fit[SGEMM_LIMIT_BLOCKS] = d->blocks_per_sm;
+  fit[SGEMM_LIMIT_REGISTERS] = (int64_t)(d->registers_per_sm / 4 / warp_registers) * 4 / warps;
+  fit[SGEMM_LIMIT_SHARED] = block_shared > 0 ? d->shared_per_sm / block_shared : d->blocks_per_sm;
+  r.limit = SGEMM_LIMIT_THREADS;
+  if (fit[SGEMM_LIMIT_BLOCKS] < fit[r.limit])
+    r.limit = SGEMM_LIMIT_BLOCKS;
+  if (fit[SGEMM_LIMIT_REGISTERS] < fit[r.limit])
+    r.limit = SGEMM_LIMIT_REGISTERS;
+  if (fit[SGEMM_LIMIT_SHARED] < fit[r.limit])
+    r.limit = SGEMM_LIMIT_SHARED;
+  r.blocks = (int)fit[r.limit];
+  r.warps = r.blocks * warps;
+  r.fraction = (double)(r.warps * 32) / d->threads_per_sm;
+  return r;
+}
+
+/* Occupancy of a variant's kernel on a device of the machine. */
+static inline sgemm_status sgemm_variant_occupancy(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b,
+                                                   const sgemm_device *device, sgemm_occupancy *out) {
+  int registers;
+  int64_t shared, local;
+  const sgemm_status status = sgemm_kernel_resources(variant, op_a, op_b, &registers, &shared, &local);
+  if (status == SGEMM_SUCCESS)
+    *out = sgemm_occupancy_of(device, sgemm_variant_get(variant)->threads, registers, shared);
+  return status;
+}
+
+/* ---- Validation -------------------------------------------------------------------------------------------------- */
+
+static inline int sgemm__is_op(int op) { return op == SGEMM_N || op == SGEMM_T || op == SGEMM_C; }
+
+/* 1 if no two of the batch's results share an element: whole matrices one behind the other, or rows interleaved. */
+static inline int sgemm__apart(int64_t rows, int64_t width, int64_t ld, int64_t batch, int64_t stride) {
+  return (double)stride >= (double)(rows - 1) * (double)ld + (double)width ||
+         (stride >= width && (double)batch * (double)stride <= (double)ld);
+}
+
+/* 1 if a batch of rows x ld matrices stays below 2^60 elements, so that no offset overflows. */
+static inline int sgemm__addressable(int64_t rows, int64_t ld, int64_t batch, int64_t stride) {
+  return (double)rows * (double)ld + (double)batch * (double)stride < 1152921504606846976.0;
+}
+
+static inline int sgemm__bad_pointer(const void *p) { return p == NULL || (uintptr_t)p % sizeof(float) != 0; }
+
+/* Nothing to compute: C stays as it is. */
+static inline int sgemm__is_noop(const sgemm_params *p) {
+  return p->m == 0 || p->n == 0 || p->batch == 0 || ((p->alpha == 0.0f || p->k == 0) && p->beta == 1.0f);
+}
+
+/* The first fault in the order of SGEMM_STATUS_LIST, or SGEMM_SUCCESS. Touches no matrix. */
+static inline sgemm_status sgemm_check(const sgemm_params *p) {
+  int a_plain, b_plain, row_major;
+  int64_t a_rows, a_width, b_rows, b_width, c_rows, c_width;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (p->order != SGEMM_ROW_MAJOR && p->order != SGEMM_COL_MAJOR)
+    return SGEMM_ERROR_ORDER;
+  if (!sgemm__is_op(p->op_a))
+    return SGEMM_ERROR_OP_A;
+  if (!sgemm__is_op(p->op_b))
+    return SGEMM_ERROR_OP_B;
+  if (p->m < 0)
+    return SGEMM_ERROR_M;
+  if (p->n < 0)
+    return SGEMM_ERROR_N;
+  if (p->k < 0)
+    return SGEMM_ERROR_K;
+
+  row_major = p->order == SGEMM_ROW_MAJOR; /* a stored "row" of a column-major matrix is its column */
+  a_plain = (p->op_a == SGEMM_N) == row_major;
+  b_plain = (p->op_b == SGEMM_N) == row_major;
+  a_rows = a_plain ? p->m : p->k;
+  a_width = a_plain ? p->k : p->m;
+  b_rows = b_plain ? p->k : p->n;
+  b_width = b_plain ? p->n : p->k;
+  c_rows = row_major ? p->m : p->n;
+  c_width = row_major ? p->n : p->m;
+  if (p->lda < sgemm__max(1, a_width))
+    return SGEMM_ERROR_LDA;
+  if (p->ldb < sgemm__max(1, b_width))
+    return SGEMM_ERROR_LDB;
+  if (p->ldc < sgemm__max(1, c_width))
+    return SGEMM_ERROR_LDC;
+  if (p->batch < 0)
+    return SGEMM_ERROR_BATCH;
+  if (p->batch > 1 && p->stride_a < 0)
+    return SGEMM_ERROR_STRIDE_A;
+  if (p->batch > 1 && p->stride_b < 0)
+    return SGEMM_ERROR_STRIDE_B;
+  if (p->batch > 1 && c_rows > 0 && c_width > 0 && !sgemm__apart(c_rows, c_width, p->ldc, p->batch, p->stride_c))
+    return SGEMM_ERROR_STRIDE_C;
+  if (!sgemm__addressable(a_rows, p->lda, p->batch, p->batch > 1 ? p->stride_a : 0) ||
+      !sgemm__addressable(b_rows, p->ldb, p->batch, p->batch > 1 ? p->stride_b : 0) ||
+      !sgemm__addressable(c_rows, p->ldc, p->batch, p->batch > 1 ? p->stride_c : 0))
+    return SGEMM_ERROR_TOO_LARGE;
+
+  if (sgemm__is_noop(p))
+    return SGEMM_SUCCESS;
+  if (p->alpha != 0.0f && p->k > 0) {
+    if (sgemm__bad_pointer(p->A))
+      return SGEMM_ERROR_A;
+    if (sgemm__bad_pointer(p->B))
+      return SGEMM_ERROR_B;
+  }
+  return sgemm__bad_pointer(p->C) ? SGEMM_ERROR_C : SGEMM_SUCCESS;
+}
+
+/* ---- Selection --------------------------------------------------------------------------------------------------- */
+
+/* Modelled time of a row, in FMAs of the busiest SM: the tiles it gets, each at full size whatever the edge cuts off,
+   each FMA dearer by its share of the fragment loads, 1/TM + 1/TN a result, weighted 2 as four issue slots feed one
+   shared memory port. */
+static inline double sgemm__cost(const sgemm_variant_info *v, const sgemm_params *p, int multiprocessors) {
+  const double tiles = (double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN) * (double)p->batch;
+  const double rounds = (double)(int64_t)((tiles + multiprocessors - 1) / multiprocessors);
+  return rounds * v->BM * v->BN * (1.0 + 2.0 / v->TM + 2.0 / v->TN);
+}
+
+/* The cheapest compiled row for p on a device of that many SMs, of one stage, or of all stages for SGEMM_STAGE_COUNT:
+   a pure function of its arguments and of the implementation's SGEMM_STAGE. SGEMM_VARIANT_COUNT where there is none. */
+static inline sgemm_variant sgemm_select(const sgemm_params *p, sgemm_stage stage, int multiprocessors) {
+  sgemm_variant best = SGEMM_VARIANT_COUNT;
+  double best_cost = 0.0;
+  int i;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+    const double cost = sgemm__cost(v, p, multiprocessors);
+    if ((stage == SGEMM_STAGE_COUNT || v->stage == stage) && sgemm_compiled((sgemm_variant)i) &&
+        (best == SGEMM_VARIANT_COUNT || cost < best_cost)) {
+      best = (sgemm_variant)i;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------------------------------ */
+
+/* Params as a kernel wants them. Column-major is the transposed product, C' = op(B)' op(A)', so the operands change
+   places. alpha = 0 becomes k = 0, and the epilogue alpha * 0 + beta * C then has to give beta * C to the bit: alpha = -0
+   does, since -0 + x = x for every x, also for x = -0; with beta = 0 alpha = +0 stores +0. */
+static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  sgemm__args a;
+  a.m = swap ? p->n : p->m;
+  a.n = swap ? p->m : p->n;
+  a.k = p->alpha == 0.0f ? 0 : p->k;
+  a.A = swap ? p->B : p->A;
+  a.B = swap ? p->A : p->B;
+  a.C = p->C;
+  a.lda = swap ? p->ldb : p->lda;
+  a.ldb = swap ? p->lda : p->ldb;
+  a.ldc = p->ldc;
+  a.batch = p->batch;
+  a.stride_a = swap ? p->stride_b : p->stride_a;
+  a.stride_b = swap ? p->stride_a : p->stride_b;
+  a.stride_c = p->stride_c;
+  a.alpha = a.k > 0 ? p->alpha : p->beta == 0.0f ? 0.0f : -0.0f;
+  a.beta = p->beta;
+  a.tiles_n = 0;
+  return a;
+}
+
+/* The launch of a compiled row for params that sgemm_check() passed and that leave something to do. */
+static inline sgemm_status sgemm__run(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  sgemm__args args = sgemm__arguments(p);
+  const int64_t tiles_m = sgemm__ceil_div(args.m, v->BM), tiles_n = sgemm__ceil_div(args.n, v->BN);
+  const int trans_a = p->op_a != SGEMM_N, trans_b = p->op_b != SGEMM_N;
+  sgemm__grid grid;
+  if ((double)tiles_m * (double)tiles_n > 2147483647.0 || args.batch > (int64_t)65535 * 65535)
+    return SGEMM_ERROR_TOO_LARGE;
+  args.tiles_n = (uint32_t)tiles_n;
+  grid.x = (unsigned)(tiles_m * tiles_n);
+  grid.z = (unsigned)sgemm__ceil_div(args.batch, 65535);
+  grid.y = (unsigned)sgemm__ceil_div(args.batch, grid.z);
+  grid.threads = (unsigned)v->threads;
+  return sgemm__launch(variant, p->order == SGEMM_ROW_MAJOR ? 2 * trans_a + trans_b : 2 * trans_b + trans_a, grid,
+                       &args, stream);
+}
+
+/* Runs one row of the table, whatever the selection would have chosen. */
+static inline sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
+  const sgemm_status status = p != NULL && sgemm_variant_get(variant) == NULL ? SGEMM_ERROR_VARIANT : sgemm_check(p);
+  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+    return status;
+  return sgemm_compiled(variant) ? sgemm__run(variant, p, stream) : SGEMM_ERROR_NOT_COMPILED;
+}
+
+/* Runs the best compiled row of one stage. SGEMM_STAGE_COUNT: of any. */
+static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream) {
+  const sgemm_status status = sgemm_check(p);
+  sgemm_variant variant;
+  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+    return status;
+  variant = sgemm_select(p, stage, sgemm__multiprocessors());
+  return variant == SGEMM_VARIANT_COUNT ? SGEMM_ERROR_NOT_COMPILED : sgemm__run(variant, p, stream);
+}
+
+/* C = alpha * op(A) * op(B) + beta * C on the stream. The one entry for everyone. */
+static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream) {
+  return sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream);
+}
+
+/* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() by name, one for each stage. */
+#define SGEMM__X(stage, idea)                                                                                    \
+  static inline sgemm_status sgemm_run_##stage(const sgemm_params *p, sgemm_stream stream) {                           \
+    return sgemm_run_stage(SGEMM_STAGE_##stage, p, stream);                                                            \
+  }
+SGEMM_STAGES(SGEMM__X)
+#undef SGEMM__X
+
+/* cblas_sgemm's argument list and a stream: existing code changes one name, and its pointers to device pointers. order
+   and the two trans take CBLAS's values (101, 102; 111, 112, 113). For column-major, lda >= m for transA = N and so on. */
+static inline sgemm_status sgemm_cblas(int order, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
+                                       float alpha, const float *A, int64_t lda, const float *B, int64_t ldb,
+                                       float beta, float *C, int64_t ldc, sgemm_stream stream) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, m, n, k);
+  p.order = order;
+  p.op_a = trans_a;
+  p.op_b = trans_b;
+  p.alpha = alpha;
+  p.A = A;
+  p.lda = lda;
+  p.B = B;
+  p.ldb = ldb;
+  p.beta = beta;
+  p.C = C;
+  p.ldc = ldc;
+  return sgemm_run(&p, stream);
+}
+
+#endif /* SGEMM_H */

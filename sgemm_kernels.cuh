@@ -1,0 +1,716 @@
+/* sgemm_kernels.cuh: the kernels of sgemm.h, every tiling variant stamped from one table. Included by sgemm.h only.
+
+   To add a variant, add a row to SGEMM_VARIANTS: the enum, the checks, the kernels for all four op pairs, the info array,
+   the tests and the ladder expand the table. To add a stage, add a line to SGEMM_STAGES, a body and its shell.
+
+   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B).
+   READING   table -> stamping -> primitives -> phases -> bodies -> launch. A body's sections come in the same order each
+             time: indices, tile pointers, accumulators, main loop, epilogue.
+   LEGEND    e: an index along m (in A's tile) or n (in B's), k: along the dot product; fetch: global memory -> registers,
+             place: registers -> shared memory; pitch: floats from one shared row to the next; lane: thread of a warp.  */
+#ifndef SGEMM_KERNELS_CUH
+#define SGEMM_KERNELS_CUH
+
+/* ---- The tables -------------------------------------------------------------------------------------------------- */
+
+/* Stages in reading order, one idea each: X([symbol] stage, "idea"). */
+// clang-format off
+#define SGEMM_STAGES(X)                                                                                                \
+  X(naive,          "one thread, one result; a warp walks down a column of C")                         \
+  X(coalesced,      "the same loads, a warp along a row of C: 5 sectors a k-step instead of 33")       \
+  X(tiled,          "tiles of A and B in shared memory, two barriers a tile")                          \
+  X(tile1d,         "a thread computes TM results of a column, so that a B element serves TM FMAs")    \
+  X(tile2d,         "a thread computes TM x TN; dot index outermost, fragments in registers")          \
+  X(vectorized,     "128-bit accesses, A transposed on its way into shared memory")                    \
+  X(warptiled,      "a level between block and thread: a warp owns a compact tile")                    \
+  X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")
+
+/* The one list of variants. Columns, all [integer constant] but the first and the last:
+     stage   [symbol] of SGEMM_STAGES
+     BM BN   tile of C that a block computes; multiples of WM, WN
+     BK      depth of a step along k; a multiple of 8 for V = 4, a divisor of 32 or 32 for V = 1; 1 where nothing is tiled
+     TM TN   results of a thread; multiples of V
+     WM WN   tile that a warp computes, WM/TM * WN/TN = 32; BM, BN where the stage has no warp level
+     V       elements of one access to memory: 1, or 4 (128 bits)
+     blocks  resident on a multiprocessor that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
+     prod    1: compiled and a candidate where no stage is pinned
+     reason  ["sentence"] why the row is there
+           stage          BM   BN   BK  TM  TN   WM   WN  V blocks prod reason                                          */
+#define SGEMM_VARIANTS(X)                                                                                              \
+  X(naive,                32,  32,  1,  1,  1,  32,  32,  1,  2,  0, "where everyone starts")                          \
+  X(coalesced,            32,  32,  1,  1,  1,  32,  32,  1,  2,  0, "thread indices swapped, nothing else")           \
+  X(tiled,                16,  16, 16,  1,  1,  16,  16,  1,  8,  0, "4 FLOP per byte toward global memory")           \
+  X(tiled,                32,  32, 32,  1,  1,  32,  32,  1,  2,  0, "8 FLOP per byte, the textbook tile")             \
+  X(tile1d,               64,  64,  8,  8,  1,  64,  64,  1,  2,  0, "9K/8 shared loads a result instead of 2K")       \
+  X(tile2d,              128, 128,  8,  8,  8, 128, 128,  1,  2,  0, "K/4 shared loads a result")                      \
+  X(vectorized,          128, 128,  8,  8,  8, 128, 128,  4,  2,  0, "a quarter of the load instructions")             \
+  X(warptiled,           128, 128, 16,  8, 16,  64,  64,  4,  2,  0, "3K/16 shared loads a result")                    \
+  X(doublebuffered,      128, 128,  8,  8,  8,  32,  64,  4,  2,  1, "large results")                                  \
+  X(doublebuffered,      128, 256,  8, 16,  8,  64,  64,  4,  1,  0, "fewest loads a result")                          \
+  X(doublebuffered,       64,  64, 16,  8,  4,  32,  32,  4,  4,  1, "results of few tiles")
+// clang-format on
+
+/* SGEMM_STAGE_tiled and so on, in the order of the table. */
+typedef enum sgemm_stage {
+#define SGEMM__X(stage, idea) SGEMM_STAGE_##stage,
+  SGEMM_STAGES(SGEMM__X)
+#undef SGEMM__X
+    SGEMM_STAGE_COUNT
+} sgemm_stage;
+
+/* SGEMM_tiled_32x32x32_1x1 and so on: one name a row. */
+typedef enum sgemm_variant {
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                     \
+  SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN,
+  SGEMM_VARIANTS(SGEMM__X)
+#undef SGEMM__X
+    SGEMM_VARIANT_COUNT
+} sgemm_variant;
+
+/* ---- What the implementation file provides ----------------------------------------------------------------------- */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 1 if the implementation file holds the variant's kernels. */
+int sgemm_compiled(sgemm_variant variant);
+
+/* The properties of a device (0, 1, ...), or of the current one for -1. */
+sgemm_status sgemm_device_query(int device, sgemm_device *out);
+
+/* What the compiler made of a variant's kernel for two ops: registers of a thread, static shared memory of a block and
+   local memory (spills and stack) of a thread in bytes. */
+sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
+                                    int64_t *shared_bytes, int64_t *local_bytes);
+
+/* SMs of the current device; 1 where that cannot be told. */
+int sgemm__multiprocessors(void);
+
+/* Launches kernel ops = 2 * (A transposed) + (B transposed) of a compiled variant. */
+sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
+                           sgemm_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* ---- Stamping: the preprocessor's part --------------------------------------------------------------------------- */
+
+#define SGEMM__CAT2(a, b) a##b
+#define SGEMM__CAT(a, b) SGEMM__CAT2(a, b) /* two levels, so that arguments that are macros expand first */
+
+/* [symbol] sgemm_tiled_32x32x32_1x1 */
+#define SGEMM__NAME(stage, BM, BN, BK, TM, TN) sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN
+#define SGEMM__THREADS(BM, BN, TM, TN) ((BM) / (TM) * ((BN) / (TN)))
+
+#ifdef SGEMM_IMPLEMENTATION
+
+/* The body that serves each stage. */
+#define SGEMM__BODY_naive direct
+#define SGEMM__BODY_coalesced direct
+#define SGEMM__BODY_tiled blocked
+#define SGEMM__BODY_tile1d blocked
+#define SGEMM__BODY_tile2d blocked
+#define SGEMM__BODY_vectorized blocked
+#define SGEMM__BODY_warptiled blocked
+#define SGEMM__BODY_doublebuffered doublebuffered
+
+/* SGEMM__ENABLED(stage, production) is 1 for the rows that SGEMM_STAGE leaves in. A pinned stage is compared by pasting
+   the two names: only SGEMM__SAME_<x>_<x> is a macro, and its comma moves a 1 into second place. */
+#define SGEMM__SAME_all_all ~, 1
+#define SGEMM__SAME_naive_naive ~, 1
+#define SGEMM__SAME_coalesced_coalesced ~, 1
+#define SGEMM__SAME_tiled_tiled ~, 1
+#define SGEMM__SAME_tile1d_tile1d ~, 1
+#define SGEMM__SAME_tile2d_tile2d ~, 1
+#define SGEMM__SAME_vectorized_vectorized ~, 1
+#define SGEMM__SAME_warptiled_warptiled ~, 1
+#define SGEMM__SAME_doublebuffered_doublebuffered ~, 1
+#define SGEMM__SECOND(a, b, ...) b
+#define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
+#define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
+#define SGEMM__SAME(a, b) SGEMM__SAME3(a, b)
+
+#if !defined(SGEMM_STAGE)
+#define SGEMM__ENABLED(stage, production) production
+#elif SGEMM__SAME(SGEMM_STAGE, all)
+#define SGEMM__ENABLED(stage, production) 1
+#else
+#define SGEMM__ENABLED(stage, production) SGEMM__SAME(SGEMM_STAGE, stage)
+#define SGEMM__X(stage, idea) +SGEMM__SAME(SGEMM_STAGE, stage)
+#if (0 SGEMM_STAGES(SGEMM__X)) != 1
+#error "SGEMM_STAGE is not a stage: all, or a name of SGEMM_STAGES in sgemm_kernels.cuh"
+#endif
+#undef SGEMM__X
+#endif
+
+/* SGEMM__IF_0(...) vanishes, SGEMM__IF_1(...) stays. */
+#define SGEMM__IF_0(...)
+#define SGEMM__IF_1(...) __VA_ARGS__
+#define SGEMM__IF(condition) SGEMM__CAT(SGEMM__IF_, condition)
+
+#if defined(__cplusplus)
+#define SGEMM__ASSERT(condition, sentence) static_assert(condition, sentence);
+#else
+#define SGEMM__ASSERT(condition, sentence) _Static_assert(condition, sentence);
+#endif
+
+/* ---- Primitives -------------------------------------------------------------------------------------------------- */
+
+/* What a kernel may ask of its machine: where it is, one access to global or shared memory of 1 or 4 elements, an FMA and
+   a barrier. Here for CUDA; cpu/sgemm_cpu.h has the same list for the CPU model. */
+#if defined(__CUDACC__)
+#include <cuda_runtime.h>
+
+#define SGEMM__GLOBAL(name, threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks) name
+#define SGEMM__DEVICE static __device__ __forceinline__
+#define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
+#define SGEMM__UNROLL _Pragma("unroll")
+#define SGEMM__KERNEL_POINTER(name) (const void *)name
+typedef const void *sgemm__kernel;
+
+SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
+SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
+SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
+SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
+SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
+
+SGEMM__DEVICE float sgemm__load_global(const float *p) { return __ldg(p); }
+SGEMM__DEVICE float sgemm__load_result(const float *p) { return *p; } /* C is written too: no read-only path */
+SGEMM__DEVICE void sgemm__store_global(float *p, float x) { *p = x; }
+SGEMM__DEVICE float sgemm__load_shared(const float *p) { return *p; }
+SGEMM__DEVICE void sgemm__store_shared(float *p, float x) { *p = x; }
+
+/* r: 4 registers; p: aligned to 16 bytes. */
+SGEMM__DEVICE void sgemm__take4(float *r, float4 x) {
+  r[0] = x.x;
+  r[1] = x.y;
+  r[2] = x.z;
+  r[3] = x.w;
+}
+SGEMM__DEVICE void sgemm__load_global4(float *r, const float *p) { sgemm__take4(r, __ldg((const float4 *)p)); }
+SGEMM__DEVICE void sgemm__load_result4(float *r, const float *p) { sgemm__take4(r, *(const float4 *)p); }
+SGEMM__DEVICE void sgemm__load_shared4(float *r, const float *p) { sgemm__take4(r, *(const float4 *)p); }
+SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) { *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]); }
+SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) { *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]); }
+
+#elif defined(SGEMM_CPU) && SGEMM_CPU
+#include "cpu/sgemm_cpu.h"
+#else
+#error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
+#endif
+
+/* ---- Phases ------------------------------------------------------------------------------------------------------ */
+
+/* A row of the table with the ops of one kernel. A shell passes literals, so after inlining each member is a constant,
+   each loop over them unrolls and each array indexed by them lives in registers. */
+typedef struct sgemm__shape {
+  int BM, BN, BK, TM, TN, WM, WN, V;
+  int a_along_k; /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
+  int b_along_k; /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
+} sgemm__shape;
+
+/* The tile of C that this block computes. */
+typedef struct sgemm__tile {
+  const float *A, *B; /* element (row 0, k = 0) of op(A)'s rows and (k = 0, column 0) of op(B)'s columns */
+  float *C;
+  int rows, cols; /* of the tile, inside C: 1 to BM, 1 to BN */
+} sgemm__tile;
+
+SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (int)rest : most; }
+
+SGEMM__DEVICE sgemm__tile sgemm__tile_of_block(const sgemm__args *p, const sgemm__shape *s) {
+  const int64_t row = (int64_t)(sgemm__block_x() / p->tiles_n) * s->BM;
+  const int64_t col = (int64_t)(sgemm__block_x() % p->tiles_n) * s->BN;
+  const int64_t batch = sgemm__block_yz();
+  sgemm__tile tile;
+  tile.A = p->A + batch * p->stride_a + row * (s->a_along_k ? p->lda : 1);
+  tile.B = p->B + batch * p->stride_b + col * (s->b_along_k ? p->ldb : 1);
+  tile.C = p->C + batch * p->stride_c + row * p->ldc + col;
+  tile.rows = sgemm__clip(p->m - row, s->BM);
+  tile.cols = sgemm__clip(p->n - col, s->BN);
+  return tile;
+}
+
+/* Which results of the tile a thread owns: TM x TN of them in pieces of V consecutive rows and columns; the pieces lie
+   `down` rows and `across` columns apart, as far as the threads of a warp tile reach, so that lanes side by side own
+   columns side by side: shared loads then meet no bank twice, and stores to C are coalesced. */
+typedef struct sgemm__place {
+  int row, col;     /* of the thread's first result in the tile */
+  int down, across; /* constants: WM/TM * V, WN/TN * V */
+} sgemm__place;
+
+SGEMM__DEVICE sgemm__place sgemm__place_of_thread(const sgemm__shape *s) {
+  const int lanes_m = s->WM / s->TM, lanes_n = s->WN / s->TN; /* threads of a warp tile along m and n */
+  const int warp = sgemm__thread() / (lanes_m * lanes_n), lane = sgemm__thread() % (lanes_m * lanes_n);
+  sgemm__place place;
+  place.row = warp / (s->BN / s->WN) * s->WM + lane / lanes_n * s->V;
+  place.col = warp % (s->BN / s->WN) * s->WN + lane % lanes_n * s->V;
+  place.down = lanes_m * s->V;
+  place.across = lanes_n * s->V;
+  return place;
+}
+
+/* How a block's threads share the loads of one operand's tile X[e][k], e < E, k < BK: thread t takes the elements
+   t*V, (t + threads)*V, ... of a linear order in which neighbours are neighbours in memory.
+     along e   order (k, e): a warp reads 32 V consecutive elements of one row of memory.
+     along k   order (k / W, e, k % W), W wide: a warp reads W consecutive elements of each of 32 V / W rows. W = 8 fills a
+               32-byte sector of each row and keeps the transposed stores to shared memory free of conflicts: see pitch.
+   pitch   of the shared tile where k-rows of e are stored. Lanes that hold different k of the same e store `pitch` apart,
+           and the 32 V / W different e of a warp take that many banks of a row, so pitch = 32 V / W (mod 32) spreads the
+           warp over all 32: 128 + 4 for W = 8 with V = 1 (k * 132 + e = 4k + e mod 32, k < 8, e < 4) and with V = 4 too,
+           where the lanes of one store differ by 4 in k (4 * 132 = 16 mod 32, e < 16); 32 + 1 for W = 32. Without a
+           transposition rows are stored whole and need none. */
+typedef struct sgemm__loader {
+  int E, BK, V, threads, along_k, W; /* constants */
+  int e, k;                          /* of the thread's first element */
+  int limit;                         /* of the E rows, how many exist */
+  int vectors;                       /* 1: every row starts on 16 bytes, so that V elements load at once */
+  int64_t ld;
+  const float *next; /* the thread's first element in the tile to be fetched next */
+} sgemm__loader;
+
+#define SGEMM__WIDE(BK, V) ((V) == 4 ? 8 : (BK) < 32 ? (BK) : 32)
+#define SGEMM__PITCH(E, BK, V, along_k) ((E) + ((along_k) ? ((V) == 4 ? 4 : 32 / SGEMM__WIDE(BK, V)) : 0))
+#define SGEMM__SLOTS(E, BK, threads) ((E) * (BK) / (threads)) /* elements of a tile that one thread fetches */
+
+SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int E, int along_k, const float *X, int64_t ld,
+                                             int limit) {
+  sgemm__loader l;
+  const int first = sgemm__thread() * s->V;
+  l.E = E;
+  l.BK = s->BK;
+  l.V = s->V;
+  l.threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN);
+  l.along_k = along_k;
+  l.W = along_k ? SGEMM__WIDE(s->BK, s->V) : 1;
+  l.e = first / l.W % E;
+  l.k = first / (l.W * E) * l.W + first % l.W;
+  l.limit = limit;
+  l.vectors = s->V == 1 || ((uintptr_t)X % 16 == 0 && ld % 4 == 0);
+  l.ld = ld;
+  l.next = X + (along_k ? l.e * ld + l.k : l.k * ld + l.e);
+  return l;
+}
+
+/* Element offsets of the thread's i-th access from its first, constants: its elements lie threads * V apart. */
+SGEMM__DEVICE int sgemm__step_e(const sgemm__loader *l, int i) { return i * l->threads * l->V / l->W % l->E; }
+SGEMM__DEVICE int sgemm__step_k(const sgemm__loader *l, int i) { return i * l->threads * l->V / (l->W * l->E) * l->W; }
+
+/* Registers r <- the thread's part of the next tile, of which `depth` columns k exist. What does not exist reads as zero:
+   it then adds 0 * 0 to every dot product, and nothing where the other operand is infinite, since k ends for both. */
+SGEMM__DEVICE void sgemm__fetch(float *r, sgemm__loader *l, int64_t depth) {
+  const int count = l->E * l->BK / (l->threads * l->V);
+  int i, v;
+  if (l->vectors && l->limit == l->E && depth >= l->BK) {
+    SGEMM__UNROLL
+    for (i = 0; i < count; i++) {
+      const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
+      const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
+      if (l->V == 4)
+        sgemm__load_global4(r + i * 4, p);
+      else
+        r[i] = sgemm__load_global(p);
+    }
+  } else {
+    SGEMM__UNROLL
+    for (i = 0; i < count; i++) {
+      const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
+      const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
+      SGEMM__UNROLL
+      for (v = 0; v < l->V; v++) {
+        const int inside = l->e + e + (l->along_k ? 0 : v) < l->limit && l->k + k + (l->along_k ? v : 0) < depth;
+        r[i * l->V + v] = inside ? sgemm__load_global(p + v) : 0.0f;
+      }
+    }
+  }
+  l->next += l->along_k ? l->BK : l->BK * l->ld;
+}
+
+/* Shared tile <- registers r: element (e, k) to shared[e * step_e + k * step_k]; one of the steps is 1. */
+SGEMM__DEVICE void sgemm__place_tile(float *shared, int step_e, int step_k, const float *r, const sgemm__loader *l) {
+  const int count = l->E * l->BK / (l->threads * l->V);
+  float *first = shared + l->e * step_e + l->k * step_k;
+  int i, v;
+  SGEMM__UNROLL
+  for (i = 0; i < count; i++) {
+    float *p = first + sgemm__step_e(l, i) * step_e + sgemm__step_k(l, i) * step_k;
+    if (l->V == 4 && !l->along_k) {
+      sgemm__store_shared4(p, r + i * 4);
+    } else {
+      SGEMM__UNROLL
+      for (v = 0; v < l->V; v++)
+        sgemm__store_shared(p + v * step_k, r[i * l->V + v]);
+    }
+  }
+}
+
+/* Fragment <- shared: T elements in pieces of V, `apart` elements between pieces' starts, step_e floats an element. */
+SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, int V, int apart, int step_e) {
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < T; i += V) {
+    if (V == 4)
+      sgemm__load_shared4(fragment + i, p + i / V * apart);
+    else
+      fragment[i] = sgemm__load_shared(p + i * apart * step_e);
+  }
+}
+
+/* acc[TM][TN] += a[TM] b[TN], the outer product of two fragments. Odd rows run backward, so that each FMA shares a
+   multiplicand with the one before and ptxas can keep it in the operand's reuse cache. */
+SGEMM__DEVICE void sgemm__multiply_fragments(float *acc, const float *a, const float *b, int TM, int TN) {
+  int i, j;
+  SGEMM__UNROLL
+  for (i = 0; i < TM; i++) {
+    SGEMM__UNROLL
+    for (j = 0; j < TN; j++) {
+      const int column = i % 2 ? TN - 1 - j : j;
+      acc[i * TN + column] = sgemm__fma(a[i], b[column], acc[i * TN + column]);
+    }
+  }
+}
+
+/* C <- alpha * acc + beta * C for the thread's results that lie inside C. The one epilogue of every stage. */
+SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                     const sgemm__place *place, const float *acc) {
+  const int vectors = s->V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
+  int i, j, v;
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM; i++) {
+    const int row = place->row + i / s->V * place->down + i % s->V;
+    SGEMM__UNROLL
+    for (j = 0; j < s->TN; j += s->V) {
+      const int col = place->col + j / s->V * place->across;
+      float *C = tile->C + row * p->ldc + col;
+      float r[4];
+      SGEMM__UNROLL
+      for (v = 0; v < s->V; v++)
+        r[v] = p->alpha * acc[i * s->TN + j + v];
+      if (row < tile->rows && vectors && col + 4 <= tile->cols) {
+        if (p->beta != 0.0f) {
+          float c[4];
+          sgemm__load_result4(c, C);
+          SGEMM__UNROLL
+          for (v = 0; v < 4; v++)
+            r[v] = sgemm__fma(p->beta, c[v], r[v]);
+        }
+        sgemm__store_global4(C, r);
+      } else if (row < tile->rows) {
+        SGEMM__UNROLL
+        for (v = 0; v < s->V; v++)
+          if (col + v < tile->cols)
+            sgemm__store_global(C + v, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C + v), r[v]) : r[v]);
+      }
+    }
+  }
+}
+
+/* ---- Bodies ------------------------------------------------------------------------------------------------------ */
+
+/* naive, coalesced: a thread computes one result from global memory. down: consecutive threads take consecutive rows of C
+   (naive), otherwise consecutive columns. */
+SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, int down) {
+  /* Indices. */
+  const int t = sgemm__thread();
+  const sgemm__tile tile = sgemm__tile_of_block(p, s);
+  const sgemm__place place = {down ? t % s->BM : t / s->BN, down ? t / s->BM : t % s->BN, 1, 1};
+  /* Tile pointers. */
+  const int64_t a_step = s->a_along_k ? 1 : p->lda, b_step = s->b_along_k ? 1 : p->ldb;
+  const float *A = tile.A + place.row * (s->a_along_k ? p->lda : 1);
+  const float *B = tile.B + place.col * (s->b_along_k ? p->ldb : 1);
+  /* Accumulators. */
+  float acc = 0.0f;
+  int64_t k;
+  if (place.row >= tile.rows || place.col >= tile.cols)
+    return;
+  /* Main loop. */
+  for (k = 0; k < p->k; k++)
+    acc = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc);
+  /* Epilogue. */
+  sgemm__store_tile(p, s, &tile, &place, &acc);
+}
+
+/* tiled, tile1d, tile2d, vectorized, warptiled: tiles in shared memory, one buffer, two barriers a tile. Scalar rows keep
+   A as it lies in memory, so that neither its stores nor its broadcast loads meet a bank twice; vector rows want k-rows of
+   m for 128-bit fragment loads, so A along k is transposed on its way. */
+SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
+                                  float *a, float *b, float *ra, float *rb) {
+  /* Indices. */
+  const sgemm__tile tile = sgemm__tile_of_block(p, s);
+  const sgemm__place place = sgemm__place_of_thread(s);
+  const int a_rows = s->V == 1 && s->a_along_k; /* As[m][k], otherwise As[k][m]; always Bs[k][n] */
+  const int a_m = a_rows ? s->BK : 1, a_k = a_rows ? 1 : SGEMM__PITCH(s->BM, s->BK, s->V, s->a_along_k);
+  const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
+  /* Tile pointers. */
+  sgemm__loader load_a = sgemm__loader_of(s, s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
+  sgemm__loader load_b = sgemm__loader_of(s, s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
+  const float *fragment_a = As + place.row * a_m, *fragment_b = Bs + place.col;
+  /* Accumulators. */
+  int64_t rest;
+  int i, k;
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM * s->TN; i++)
+    acc[i] = 0.0f;
+  /* Main loop. */
+  for (rest = p->k; rest > 0; rest -= s->BK) {
+    sgemm__fetch(ra, &load_a, rest);
+    sgemm__fetch(rb, &load_b, rest);
+    sgemm__place_tile(As, a_m, a_k, ra, &load_a);
+    sgemm__place_tile(Bs, 1, b_k, rb, &load_b);
+    sgemm__barrier(); /* the tiles are whole */
+    SGEMM__UNROLL
+    for (k = 0; k < s->BK; k++) {
+      sgemm__load_fragment(a, fragment_a + k * a_k, s->TM, s->V, place.down, a_m);
+      sgemm__load_fragment(b, fragment_b + k * b_k, s->TN, s->V, place.across, 1);
+      sgemm__multiply_fragments(acc, a, b, s->TM, s->TN);
+    }
+    sgemm__barrier(); /* nobody reads them any more */
+  }
+  /* Epilogue. */
+  sgemm__store_tile(p, s, &tile, &place, acc);
+}
+
+/* doublebuffered: while a tile is multiplied from one shared buffer, the next is on its way to registers and then into the
+   other; the one barrier a tile both publishes the next and frees this one. Fragments alternate between two sets as well,
+   so that those of k + 1 load while those of k multiply. a, b: two fragments each. */
+SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
+                                         float *a, float *b, float *ra, float *rb) {
+  /* Indices. */
+  const sgemm__tile tile = sgemm__tile_of_block(p, s);
+  const sgemm__place place = sgemm__place_of_thread(s);
+  const int a_k = SGEMM__PITCH(s->BM, s->BK, s->V, s->a_along_k);
+  const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
+  /* Tile pointers. */
+  sgemm__loader load_a = sgemm__loader_of(s, s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
+  sgemm__loader load_b = sgemm__loader_of(s, s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
+  int buffer = 0; /* 0 or 1: the one that is multiplied */
+  /* Accumulators. */
+  int64_t rest;
+  int i, k;
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM * s->TN; i++)
+    acc[i] = 0.0f;
+  /* Main loop. */
+  if (p->k > 0) {
+    sgemm__fetch(ra, &load_a, p->k);
+    sgemm__fetch(rb, &load_b, p->k);
+    sgemm__place_tile(As, 1, a_k, ra, &load_a);
+    sgemm__place_tile(Bs, 1, b_k, rb, &load_b);
+    sgemm__barrier();
+  }
+  for (rest = p->k; rest > 0; rest -= s->BK) {
+    const float *fragment_a = As + buffer * s->BK * a_k + place.row;
+    const float *fragment_b = Bs + buffer * s->BK * b_k + place.col;
+    if (rest > s->BK) {
+      sgemm__fetch(ra, &load_a, rest - s->BK);
+      sgemm__fetch(rb, &load_b, rest - s->BK);
+    }
+    sgemm__load_fragment(a, fragment_a, s->TM, s->V, place.down, 1);
+    sgemm__load_fragment(b, fragment_b, s->TN, s->V, place.across, 1);
+    SGEMM__UNROLL
+    for (k = 0; k < s->BK; k++) {
+      const int now = k % 2, next = 1 - now;
+      if (k + 1 < s->BK) {
+        sgemm__load_fragment(a + next * s->TM, fragment_a + (k + 1) * a_k, s->TM, s->V, place.down, 1);
+        sgemm__load_fragment(b + next * s->TN, fragment_b + (k + 1) * b_k, s->TN, s->V, place.across, 1);
+      }
+      sgemm__multiply_fragments(acc, a + now * s->TM, b + now * s->TN, s->TM, s->TN);
+    }
+    buffer = 1 - buffer;
+    if (rest > s->BK) {
+      sgemm__place_tile(As + buffer * s->BK * a_k, 1, a_k, ra, &load_a);
+      sgemm__place_tile(Bs + buffer * s->BK * b_k, 1, b_k, rb, &load_b);
+    }
+    sgemm__barrier();
+  }
+  /* Epilogue. */
+  sgemm__store_tile(p, s, &tile, &place, acc);
+}
+
+/* ---- Stamping: one kernel a row and op pair ---------------------------------------------------------------------- */
+
+/* Rules of a row; each refuses to compile with its sentence and the row's name. */
+#define SGEMM__RULE(condition, sentence, name) SGEMM__ASSERT(condition, SGEMM__STRING(name) ": " sentence)
+#define SGEMM__CHECK(name, BM, BN, BK, TM, TN, WM, WN, V, blocks)                                                      \
+  SGEMM__RULE((BM) % (WM) == 0 && (BN) % (WN) == 0, "BM and BN must be multiples of WM and WN", name)                  \
+  SGEMM__RULE((WM) % (TM) == 0 && (WN) % (TN) == 0, "WM and WN must be multiples of TM and TN", name)                  \
+  SGEMM__RULE((V) == 1 || (V) == 4, "V must be 1 or 4", name)                                                          \
+  SGEMM__RULE((TM) % (V) == 0 && (TN) % (V) == 0, "TM and TN must be multiples of V", name)                            \
+  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN) % 32 == 0, "a block must be whole warps of 32 threads", name)             \
+  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN) <= 1024, "a block has at most 1024 threads", name)                        \
+  SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN) * (blocks) <= 2048,                                      \
+              "a multiprocessor holds at most 2048 threads", name)
+#define SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, buffers)                                               \
+  SGEMM__RULE((WM) == (BM) ? (WN) == (BN) || (WM) / (TM) * ((WN) / (TN)) == 32 : (WM) / (TM) * ((WN) / (TN)) == 32,    \
+              "a warp tile must hold 32 thread tiles, or be the block's", name)                                        \
+  SGEMM__RULE((V) == 4 ? (BK) % 8 == 0 : 32 % (BK) == 0, "BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)",    \
+              name)                                                                                                    \
+  SGEMM__RULE(SGEMM__EVEN(BM, BK, V, SGEMM__THREADS(BM, BN, TM, TN)) &&                                                \
+                  SGEMM__EVEN(BN, BK, V, SGEMM__THREADS(BM, BN, TM, TN)),                                              \
+              "the threads must share each tile's loads evenly", name)                                                 \
+  SGEMM__RULE((buffers) * (BK) * ((BM) + (BN) + 8) * 4 <= 48 * 1024, "static shared memory is at most 48 KiB", name)
+/* The threads load whole rows of a tile of E x BK at a time, along e or along k. */
+#define SGEMM__WHOLE(part, whole) ((part) > 0 && ((whole) % (part) == 0 || (part) % (whole) == 0))
+#define SGEMM__EVEN(E, BK, V, threads)                                                                                 \
+  ((E) * (BK) % ((threads) * (V)) == 0 && SGEMM__WHOLE((threads) * (V), E) &&                                          \
+   SGEMM__WHOLE((threads) * (V) / SGEMM__WIDE(BK, V), E))
+
+#define SGEMM__SHAPE(BM, BN, BK, TM, TN, WM, WN, V, trans_a, trans_b)                                                  \
+  { BM, BN, BK, TM, TN, WM, WN, V, !(trans_a), trans_b }
+
+#define SGEMM__KERNEL_direct(stage, name, BM, BN, BK, TM, TN, WM, WN, V, blocks, trans_a, trans_b)                     \
+  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN), blocks)(const sgemm__args args) {                                \
+    const sgemm__shape shape = SGEMM__SHAPE(BM, BN, BK, TM, TN, WM, WN, V, trans_a, trans_b);                          \
+    if (sgemm__block_yz() < args.batch)                                                                                \
+      sgemm__direct(&args, &shape, SGEMM__DOWN_##stage);                                                               \
+  }
+#define SGEMM__DOWN_naive 1
+#define SGEMM__DOWN_coalesced 0
+
+#define SGEMM__KERNEL_tiles(body, buffers, name, BM, BN, BK, TM, TN, WM, WN, V, blocks, trans_a, trans_b)              \
+  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN), blocks)(const sgemm__args args) {                                \
+    const sgemm__shape shape = SGEMM__SHAPE(BM, BN, BK, TM, TN, WM, WN, V, trans_a, trans_b);                          \
+    SGEMM__SHARED(As, (buffers) * (BK)*SGEMM__PITCH(BM, BK, V, !(trans_a)));                                           \
+    SGEMM__SHARED(Bs, (buffers) * (BK)*SGEMM__PITCH(BN, BK, V, trans_b));                                              \
+    float acc[(TM) * (TN)], a[(buffers) * (TM)], b[(buffers) * (TN)];                                                  \
+    float ra[SGEMM__SLOTS(BM, BK, SGEMM__THREADS(BM, BN, TM, TN))];                                                    \
+    float rb[SGEMM__SLOTS(BN, BK, SGEMM__THREADS(BM, BN, TM, TN))];                                                    \
+    if (sgemm__block_yz() < args.batch)                                                                                \
+      sgemm__##body(&args, &shape, As, Bs, acc, a, b, ra, rb);                                                         \
+  }
+#define SGEMM__KERNEL_blocked(stage, ...) SGEMM__KERNEL_tiles(blocked, 1, __VA_ARGS__)
+#define SGEMM__KERNEL_doublebuffered(stage, ...) SGEMM__KERNEL_tiles(doublebuffered, 2, __VA_ARGS__)
+
+#define SGEMM__CHECK_direct(name, ...)
+#define SGEMM__CHECK_blocked(...) SGEMM__CHECK_TILED(__VA_ARGS__, 1)
+#define SGEMM__CHECK_doublebuffered(...) SGEMM__CHECK_TILED(__VA_ARGS__, 2)
+
+#define SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, ops) SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), ops)
+#define SGEMM__FOUR(kernel, stage, BM, BN, BK, TM, TN, ...)                                                            \
+  kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _nn), BM, BN, BK, TM, TN, __VA_ARGS__, 0, 0)                \
+  kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _nt), BM, BN, BK, TM, TN, __VA_ARGS__, 0, 1)                \
+  kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tn), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 0)                \
+  kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tt), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 1)
+
+#define SGEMM__STAMP(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                 \
+  SGEMM__CHECK(SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, blocks)                          \
+  SGEMM__CAT(SGEMM__CHECK_, SGEMM__BODY_##stage)                                                                       \
+  (SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V)                                              \
+  SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
+    SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, SGEMM__BODY_##stage), stage, BM, BN, BK, TM, TN, WM, WN, V, blocks))
+
+SGEMM_VARIANTS(SGEMM__STAMP)
+
+/* ---- Launch ------------------------------------------------------------------------------------------------------ */
+
+/* A row's kernels in the order nn, nt, tn, tt; a row that SGEMM_STAGE leaves out holds only the closing 0. */
+#define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                     \
+  {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
+      SGEMM__FOUR(SGEMM__ADDRESS, stage, BM, BN, BK, TM, TN, WM, WN, V, blocks)) 0},
+static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
+#undef SGEMM__X
+
+int sgemm_compiled(sgemm_variant variant) {
+  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT && sgemm__kernels[variant][0] != 0;
+}
+
+#if defined(__CUDACC__)
+
+static sgemm_status sgemm__status_of(cudaError_t error) {
+  return error == cudaSuccess ? SGEMM_SUCCESS : (sgemm_status)(SGEMM_ERROR_CUDA + (int)error);
+}
+
+sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
+                           sgemm_stream stream) {
+  void *arguments[1] = {(void *)args};
+  return sgemm__status_of(cudaLaunchKernel(sgemm__kernels[variant][ops], dim3(grid.x, grid.y, grid.z),
+                                           dim3(grid.threads), arguments, 0, stream));
+}
+
+int sgemm__multiprocessors(void) {
+  int device, count;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
+    return 1; /* the launch will say what is wrong */
+  return count;
+}
+
+/* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
+static int sgemm__lanes(int major, int minor) {
+  return (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0) ? 64 : 128;
+}
+
+sgemm_status sgemm_device_query(int device, sgemm_device *out) {
+  struct cudaDeviceProp prop;
+  int clock_khz, memory_khz, bus_bits;
+  cudaError_t error = device < 0 ? cudaGetDevice(&device) : cudaSuccess;
+  if (error == cudaSuccess)
+    error = cudaGetDeviceProperties(&prop, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device);
+  if (error != cudaSuccess)
+    return sgemm__status_of(error);
+  snprintf(out->name, sizeof out->name, "%s", prop.name);
+  out->major = prop.major;
+  out->minor = prop.minor;
+  out->multiprocessors = prop.multiProcessorCount;
+  out->lanes = sgemm__lanes(prop.major, prop.minor);
+  out->clock_mhz = clock_khz / 1000;
+  out->l2_bytes = prop.l2CacheSize;
+  out->threads_per_sm = prop.maxThreadsPerMultiProcessor;
+  out->blocks_per_sm = prop.maxBlocksPerMultiProcessor;
+  out->registers_per_sm = prop.regsPerMultiprocessor;
+  out->shared_per_sm = (int64_t)prop.sharedMemPerMultiprocessor;
+  out->shared_reserved = (int64_t)prop.reservedSharedMemPerBlock;
+  out->peak_gflops = 2.0 * out->lanes * out->multiprocessors * clock_khz * 1e-6;
+  out->bandwidth_gbs = 2.0 * memory_khz * bus_bits / 8 * 1e-6;
+  return SGEMM_SUCCESS;
+}
+
+sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
+                                    int64_t *shared_bytes, int64_t *local_bytes) {
+  struct cudaFuncAttributes attributes;
+  cudaError_t error;
+  if (!sgemm_compiled(variant))
+    return SGEMM_ERROR_NOT_COMPILED;
+  error = cudaFuncGetAttributes(&attributes, sgemm__kernels[variant][2 * (op_a != SGEMM_N) + (op_b != SGEMM_N)]);
+  if (error != cudaSuccess)
+    return sgemm__status_of(error);
+  *registers = attributes.numRegs;
+  *shared_bytes = (int64_t)attributes.sharedSizeBytes;
+  *local_bytes = (int64_t)attributes.localSizeBytes;
+  return SGEMM_SUCCESS;
+}
+
+#else /* the CPU model */
+
+sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
+                           sgemm_stream stream) {
+  (void)stream; /* the model runs a launch to its end */
+  return sgemm__cpu_launch(sgemm__kernels[variant][ops], grid, args);
+}
+
+int sgemm__multiprocessors(void) { return 1; }
+
+sgemm_status sgemm_device_query(int device, sgemm_device *out) {
+  (void)device, (void)out;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
+                                    int64_t *shared_bytes, int64_t *local_bytes) {
+  (void)variant, (void)op_a, (void)op_b, (void)registers, (void)shared_bytes, (void)local_bytes;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+#endif
+
+#endif /* SGEMM_IMPLEMENTATION */
+#endif /* SGEMM_KERNELS_CUH */
