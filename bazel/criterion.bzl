@@ -1,0 +1,39 @@
+"""Tests written with Criterion."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("@rules_shell//shell:sh_test.bzl", "sh_test")
+load("//bazel:copts.bzl", "SGEMM_COPTS")
+load("//bazel:cuda.bzl", "requires_cuda")
+
+def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [], tags = None, target_compatible_with = [], **kwargs):
+    """NAME_bin is Criterion's binary, for a debugger or by hand; NAME runs it with that many cases at a time."""
+    cc_binary(
+        name = name + "_bin",
+        testonly = True,
+        srcs = srcs,
+        copts = SGEMM_COPTS,
+        local_defines = local_defines,
+        target_compatible_with = target_compatible_with,
+        visibility = ["//visibility:private"],
+        deps = deps + ["//bazel:criterion"],
+    )
+    sh_test(
+        name = name,
+        size = "small",
+        srcs = ["//bazel:criterion_test.sh"],
+        args = ["$(rootpath :{}_bin)".format(name), "--jobs={}".format(jobs)],
+        data = data + [name + "_bin"],
+        tags = ["cpu:{}".format(jobs)] if tags == None else tags,
+        target_compatible_with = target_compatible_with,
+        **kwargs
+    )
+
+def cuda_criterion_test(name, **kwargs):
+    """One case at a time and no other test beside it: each case is a process with a CUDA context of its own."""
+    criterion_test(
+        name = name,
+        jobs = 1,
+        tags = ["exclusive", "gpu"],
+        target_compatible_with = requires_cuda(),
+        **kwargs
+    )

@@ -1,0 +1,67 @@
+"""The CUDA toolkit of this machine as a repository.
+
+Looked for in $CUDA_PATH, beside the nvcc on PATH, and in /usr/local/cuda. Where there is none, every target exists and is
+incompatible: wildcards skip what needs CUDA, and analysis never fails.
+"""
+
+# nvcc names its temporary files after its process id, and ids repeat in Bazel's sandboxes: each call gets a directory of its own.
+_NVCC = """#!/bin/bash
+TMPDIR=$(mktemp -d) && export TMPDIR || exit
+trap 'rm -rf "$TMPDIR"' EXIT
+"{root}/bin/nvcc" "$@"
+"""
+
+_HEAD = """load("@rules_cc//cc:defs.bzl", "cc_library")
+
+package(default_visibility = ["//visibility:public"])
+
+exports_files(["nvcc"])
+"""
+
+_FOUND = """
+cc_library(
+    name = "cuda_headers",
+    hdrs = glob(["include/*.h", "include/*.hpp", "include/crt/**", "include/nv/**"]),
+    includes = ["include"],
+)
+
+cc_library(
+    name = "cuda_runtime_static",
+    linkopts = ["-L{root}/lib64", "-lcudart_static", "-ldl", "-lpthread", "-lrt"],
+    deps = [":cuda_headers"],
+)
+
+cc_library(
+    name = "cublas",
+    linkopts = ["-L{root}/lib64", "-Wl,-rpath,{root}/lib64", "-lcublas"],
+    deps = [":cuda_headers"],
+)
+"""
+
+_MISSING = """
+[cc_library(
+    name = name,
+    target_compatible_with = ["@platforms//:incompatible"],
+) for name in ["cuda_headers", "cuda_runtime_static", "cublas"]]
+"""
+
+def _find(rctx):
+    nvcc = rctx.which("nvcc")
+    for root in [rctx.os.environ.get("CUDA_PATH"), nvcc and nvcc.realpath.dirname.dirname, "/usr/local/cuda"]:
+        if root and all([rctx.path("{}/{}".format(root, part)).exists for part in ["bin/nvcc", "lib64/libcudart_static.a"]]):
+            return root
+    return None
+
+def _local_cuda_impl(rctx):
+    root = _find(rctx)
+    rctx.file("defs.bzl", "CUDA_FOUND = {}\n".format(root != None))
+    if root:
+        rctx.symlink("{}/include".format(root), "include")
+    rctx.file("nvcc", _NVCC.format(root = root))
+    rctx.file("BUILD", _HEAD + (_FOUND.format(root = root) if root else _MISSING))
+
+local_cuda = repository_rule(
+    implementation = _local_cuda_impl,
+    environ = ["CUDA_PATH", "PATH"],
+    local = True,
+)

@@ -1,0 +1,40 @@
+"""What a WORKSPACE needs beyond Bazel itself: nothing is downloaded."""
+
+load("//bazel:local_cuda.bzl", "local_cuda")
+
+def _native_rules_impl(rctx):
+    rctx.file("BUILD")
+    rctx.file(rctx.attr.package + "/BUILD")
+    for path, rules in rctx.attr.files.items():
+        lines = ["{0} = native.{0}\n".format(rule) for rule in rules]
+        rctx.file("{}/{}".format(rctx.attr.package, path), "".join(lines))
+
+# Every Bazel that reads a WORKSPACE has these rules built in; BUILD files load them from where later Bazels keep them.
+_native_rules = repository_rule(
+    implementation = _native_rules_impl,
+    attrs = {
+        "package": attr.string(),
+        "files": attr.string_list_dict(),
+    },
+)
+
+def sgemm_repositories():
+    """Declares the repositories that the WORKSPACE has not declared before."""
+    known = native.existing_rules()
+    if "rules_cc" not in known:
+        _native_rules(
+            name = "rules_cc",
+            package = "cc",
+            files = {"defs.bzl": ["cc_binary", "cc_import", "cc_library", "cc_test", "cc_toolchain", "cc_toolchain_suite"]},
+        )
+    if "rules_shell" not in known:
+        _native_rules(
+            name = "rules_shell",
+            package = "shell",
+            files = {
+                "sh_binary.bzl": ["sh_binary"],
+                "sh_test.bzl": ["sh_test"],
+            },
+        )
+    if "cuda" not in known:
+        local_cuda(name = "cuda")

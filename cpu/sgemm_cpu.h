@@ -1,0 +1,325 @@
+/* sgemm_cpu.h: the CUDA execution model on the CPU, for the kernels of sgemm_kernels.cuh compiled as C11 by gcc or clang.
+   A functional model for tests and study, not a fast BLAS.
+
+   A block's threads are fibers of one OS thread (ucontext of libc); a barrier switches to the next fiber, so between two
+   barriers the threads run one after the other in an order that sgemm_model.h sets. Shared arrays are static and
+   thread-local. Blocks are dealt to as many OS threads as there are cores. Two faults that a GPU lets pass end a launch:
+     divergence   at a barrier some threads are at another one or have left the kernel;
+     unwritten    a thread reads a word of shared memory that no thread of its block has written: at the start of a block
+                  each word holds a NaN of its own (SGEMM__CPU_UNWRITTEN), which no arithmetic produces.               */
+#ifndef SGEMM_CPU_H
+#define SGEMM_CPU_H
+
+#include "sgemm_model.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined(__cplusplus)
+#error "the CPU model is C11: compile cpu/sgemm.c as C"
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SGEMM__CPU_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SGEMM__CPU_ASAN 1
+#endif
+#endif
+#ifndef SGEMM__CPU_ASAN
+#define SGEMM__CPU_ASAN 0
+#endif
+#if SGEMM__CPU_ASAN
+#include <sanitizer/common_interface_defs.h> /* it must be told of each change of stack */
+#endif
+
+typedef void (*sgemm__kernel)(const sgemm__args args);
+
+enum { SGEMM__CPU_STACK = 64 * 1024 };  /* bytes of a fiber: a kernel's registers take up to 5 KB, more under ASan */
+enum { SGEMM__CPU_ARRAYS = 4 };         /* shared arrays of a kernel, at most */
+#define SGEMM__CPU_UNWRITTEN 0x7fa5c0deu /* bits of an unwritten word: a signalling NaN */
+
+typedef struct sgemm__cpu_fiber {
+  ucontext_t context;
+  int line; /* of the barrier at which it waits; 0: it has left the kernel */
+} sgemm__cpu_fiber;
+
+/* One launch, shared by the workers that run its blocks. */
+typedef struct sgemm__cpu_grid {
+  sgemm__kernel kernel;
+  const sgemm__args *args;
+  sgemm__grid size;
+  sgemm_model model;
+  atomic_llong next_block;
+  atomic_int failed;    /* 1: no worker goes on */
+  pthread_mutex_t lock; /* of what follows: the first failure */
+  sgemm_status status;
+  char message[160];
+} sgemm__cpu_grid;
+
+/* One OS thread and the block that it runs. */
+typedef struct sgemm__cpu_worker {
+  sgemm__cpu_grid *grid;
+  int64_t block;
+  int thread; /* whose fiber runs */
+  sgemm__cpu_fiber *fibers;
+  char *stacks;
+  int *order;      /* of the threads */
+  uint64_t random; /* state of the shuffle */
+  ucontext_t scheduler;
+  const void *scheduler_stack; /* for ASan */
+  size_t scheduler_stack_size;
+  struct {
+    float *first;
+    size_t count;
+    const char *name;
+  } arrays[SGEMM__CPU_ARRAYS]; /* shared arrays of the block that its threads have declared so far */
+  int array_count;
+} sgemm__cpu_worker;
+
+static _Thread_local sgemm__cpu_worker *sgemm__cpu; /* the calling OS thread's, inside a launch */
+static _Thread_local sgemm_model sgemm__cpu_model;  /* all zero: forward, on all cores */
+static _Thread_local char sgemm__cpu_message[160];
+
+void sgemm_model_set(const sgemm_model *model) { sgemm__cpu_model = *model; }
+const char *sgemm_model_error(void) { return sgemm__cpu_message; }
+
+/* ---- Fibers ------------------------------------------------------------------------------------------------------ */
+
+/* To the running fiber from the scheduler; back when it meets a barrier, leaves the kernel or fails. */
+static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
+  sgemm__cpu_fiber *f = &w->fibers[w->thread];
+#if SGEMM__CPU_ASAN
+  void *fake;
+  __sanitizer_start_switch_fiber(&fake, w->stacks + (size_t)w->thread * SGEMM__CPU_STACK, SGEMM__CPU_STACK);
+#endif
+  swapcontext(&w->scheduler, &f->context);
+#if SGEMM__CPU_ASAN
+  __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+#endif
+}
+
+static void sgemm__cpu_yield(sgemm__cpu_worker *w) {
+  sgemm__cpu_fiber *f = &w->fibers[w->thread];
+#if SGEMM__CPU_ASAN
+  void *fake;
+  __sanitizer_start_switch_fiber(&fake, w->scheduler_stack, w->scheduler_stack_size);
+#endif
+  swapcontext(&f->context, &w->scheduler);
+#if SGEMM__CPU_ASAN
+  __sanitizer_finish_switch_fiber(fake, &w->scheduler_stack, &w->scheduler_stack_size);
+#endif
+}
+
+/* A fiber serves its thread of one block after the other; the launch's end abandons it at the last yield. */
+static void sgemm__cpu_fiber_main(void) {
+  sgemm__cpu_worker *w = sgemm__cpu;
+#if SGEMM__CPU_ASAN
+  __sanitizer_finish_switch_fiber(NULL, &w->scheduler_stack, &w->scheduler_stack_size);
+#endif
+  for (;;) {
+    w->grid->kernel(*w->grid->args);
+    w->fibers[w->thread].line = 0;
+    sgemm__cpu_yield(w);
+  }
+}
+
+/* Ends the launch at the running fiber; the first failure of a launch is the one that is told. */
+static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *array, size_t index) {
+  sgemm__cpu_worker *w = sgemm__cpu;
+  sgemm__cpu_grid *g = w->grid;
+  pthread_mutex_lock(&g->lock);
+  if (g->status == SGEMM_SUCCESS) {
+    const int64_t x = g->size.x, y = g->size.y;
+    const int n = snprintf(g->message, sizeof g->message, "block (%lld, %lld, %lld), thread %d: %s",
+                           (long long)(w->block % x), (long long)(w->block / x % y), (long long)(w->block / x / y),
+                           w->thread, what);
+    if (array != NULL)
+      snprintf(g->message + n, sizeof g->message - (size_t)n, " %s[%zu]", array, index);
+    g->status = status;
+  }
+  pthread_mutex_unlock(&g->lock);
+  atomic_store(&g->failed, 1);
+}
+
+/* ---- Primitives, in the order of sgemm_kernels.cuh --------------------------------------------------------------- */
+
+#define SGEMM__GLOBAL(name, threads, blocks) static void name
+#define SGEMM__DEVICE static inline __attribute__((always_inline))
+#define SGEMM__SHARED(array, count)                                                                                    \
+  static _Thread_local _Alignas(16) float array[count];                                                                \
+  sgemm__cpu_declare(array, count, #array)
+#define SGEMM__UNROLL
+#define SGEMM__KERNEL_POINTER(name) name
+#define sgemm__barrier() sgemm__cpu_barrier(__LINE__)
+
+/* The first thread of a block to declare a shared array fills it with unwritten words. */
+static inline void sgemm__cpu_declare(float *array, size_t count, const char *name) {
+  sgemm__cpu_worker *w = sgemm__cpu;
+  const uint32_t unwritten = SGEMM__CPU_UNWRITTEN;
+  int a;
+  size_t i;
+  for (a = 0; a < w->array_count; a++)
+    if (w->arrays[a].first == array)
+      return;
+  w->arrays[a].first = array;
+  w->arrays[a].count = count;
+  w->arrays[a].name = name;
+  w->array_count++;
+  for (i = 0; i < count; i++)
+    memcpy(&array[i], &unwritten, sizeof unwritten);
+}
+
+static inline void sgemm__cpu_barrier(int line) {
+  sgemm__cpu->fibers[sgemm__cpu->thread].line = line;
+  sgemm__cpu_yield(sgemm__cpu);
+}
+
+static void sgemm__cpu_unwritten(const float *p) {
+  sgemm__cpu_worker *w = sgemm__cpu;
+  int a = 0;
+  while (a + 1 < w->array_count && !(p >= w->arrays[a].first && p < w->arrays[a].first + w->arrays[a].count))
+    a++;
+  sgemm__cpu_fail(SGEMM_ERROR_UNWRITTEN, "read of an unwritten word of", w->arrays[a].name,
+                  (size_t)(p - w->arrays[a].first));
+  sgemm__cpu_yield(w); /* for good */
+}
+
+static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
+static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
+static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }
+static inline float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
+
+static inline float sgemm__load_global(const float *p) { return *p; }
+static inline float sgemm__load_result(const float *p) { return *p; }
+static inline void sgemm__store_global(float *p, float x) { *p = x; }
+static inline void sgemm__store_shared(float *p, float x) { *p = x; }
+
+static inline float sgemm__load_shared(const float *p) {
+  uint32_t bits;
+  memcpy(&bits, p, sizeof bits);
+  if (bits == SGEMM__CPU_UNWRITTEN)
+    sgemm__cpu_unwritten(p);
+  return *p;
+}
+
+/* Four elements at once, from addresses that are multiples of 16 bytes as on the GPU. */
+static inline void sgemm__load_global4(float *r, const float *p) { memcpy(r, __builtin_assume_aligned(p, 16), 16); }
+static inline void sgemm__load_result4(float *r, const float *p) { memcpy(r, __builtin_assume_aligned(p, 16), 16); }
+static inline void sgemm__store_global4(float *p, const float *r) { memcpy(__builtin_assume_aligned(p, 16), r, 16); }
+static inline void sgemm__store_shared4(float *p, const float *r) { memcpy(__builtin_assume_aligned(p, 16), r, 16); }
+static inline void sgemm__load_shared4(float *r, const float *p) {
+  int v;
+  for (v = 0; v < 4; v++)
+    r[v] = sgemm__load_shared(p + v);
+}
+
+/* ---- The scheduler ----------------------------------------------------------------------------------------------- */
+
+/* The order of the threads up to the next barrier. Shuffled: Fisher and Yates, with Marsaglia's xorshift64. */
+static void sgemm__cpu_reorder(sgemm__cpu_worker *w) {
+  const int threads = (int)w->grid->size.threads;
+  int i;
+  for (i = 0; i < threads; i++)
+    w->order[i] = w->grid->model.order == SGEMM_MODEL_BACKWARD ? threads - 1 - i : i;
+  if (w->grid->model.order != SGEMM_MODEL_SHUFFLED)
+    return;
+  for (i = threads - 1; i > 0; i--) {
+    int other, t = w->order[i];
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    other = (int)(w->random % (uint64_t)(i + 1));
+    w->order[i] = w->order[other];
+    w->order[other] = t;
+  }
+}
+
+/* Runs the worker's block from barrier to barrier; returns when all its threads have left or the launch has failed. */
+static void sgemm__cpu_run_block(sgemm__cpu_worker *w) {
+  const int threads = (int)w->grid->size.threads;
+  w->array_count = 0;
+  w->random = (w->grid->model.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(w->block + 1) * 0xbf58476d1ce4e5b9u;
+  w->random += w->random == 0;
+  for (;;) {
+    int i;
+    sgemm__cpu_reorder(w);
+    for (i = 0; i < threads; i++) {
+      w->thread = w->order[i];
+      sgemm__cpu_resume(w);
+      if (atomic_load_explicit(&w->grid->failed, memory_order_relaxed))
+        return;
+      if (w->fibers[w->order[i]].line != w->fibers[w->order[0]].line) {
+        sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "not at the barrier of the other threads", NULL, 0);
+        return;
+      }
+    }
+    if (w->fibers[0].line == 0)
+      return;
+  }
+}
+
+/* One OS thread of a launch: makes its fibers and runs blocks while there are any. */
+static void *sgemm__cpu_work(void *grid) {
+  sgemm__cpu_worker w;
+  int t, threads;
+  int64_t blocks;
+  memset(&w, 0, sizeof w);
+  w.grid = (sgemm__cpu_grid *)grid;
+  threads = (int)w.grid->size.threads;
+  blocks = (int64_t)w.grid->size.x * w.grid->size.y * w.grid->size.z;
+  w.fibers = (sgemm__cpu_fiber *)malloc((size_t)threads * sizeof *w.fibers);
+  w.stacks = (char *)malloc((size_t)threads * SGEMM__CPU_STACK);
+  w.order = (int *)malloc((size_t)threads * sizeof *w.order);
+  sgemm__cpu = &w;
+  if (w.fibers == NULL || w.stacks == NULL || w.order == NULL)
+    sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the fibers", NULL, 0);
+  for (t = 0; t < threads && !atomic_load(&w.grid->failed); t++) {
+    sgemm__cpu_fiber *f = &w.fibers[t];
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = w.stacks + (size_t)t * SGEMM__CPU_STACK;
+    f->context.uc_stack.ss_size = SGEMM__CPU_STACK;
+    f->context.uc_link = NULL;
+    makecontext(&f->context, sgemm__cpu_fiber_main, 0);
+  }
+  while (!atomic_load(&w.grid->failed) && (w.block = atomic_fetch_add(&w.grid->next_block, 1)) < blocks)
+    sgemm__cpu_run_block(&w);
+  sgemm__cpu = NULL;
+  free(w.order);
+  free(w.stacks);
+  free(w.fibers);
+  return NULL;
+}
+
+/* Runs a launch to its end on the calling thread and as many more as the model and the number of blocks ask for. */
+static sgemm_status sgemm__cpu_launch(sgemm__kernel kernel, sgemm__grid size, const sgemm__args *args) {
+  enum { MOST = 64 };
+  pthread_t helpers[MOST];
+  const int64_t blocks = (int64_t)size.x * size.y * size.z;
+  const long online = sgemm__cpu_model.cores > 0 ? sgemm__cpu_model.cores : sysconf(_SC_NPROCESSORS_ONLN);
+  sgemm__cpu_grid g;
+  int started = 0;
+  memset(&g, 0, sizeof g);
+  g.kernel = kernel;
+  g.args = args;
+  g.size = size;
+  g.model = sgemm__cpu_model;
+  pthread_mutex_init(&g.lock, NULL);
+  while (started < MOST && started + 1 < online && started + 1 < blocks &&
+         pthread_create(&helpers[started], NULL, sgemm__cpu_work, &g) == 0)
+    started++; /* a thread that cannot be had only makes the launch slower */
+  sgemm__cpu_work(&g);
+  while (started > 0)
+    pthread_join(helpers[--started], NULL);
+  pthread_mutex_destroy(&g.lock);
+  if (g.status != SGEMM_SUCCESS)
+    memcpy(sgemm__cpu_message, g.message, sizeof g.message);
+  return g.status;
+}
+
+#endif /* SGEMM_CPU_H */
