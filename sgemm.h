@@ -210,7 +210,7 @@ typedef struct sgemm__args {
   const float *A, *B;
   float *C;
   float alpha, beta;
-  uint32_t tiles_n; /* tiles along n: block x computes tile (x / tiles_n, x % tiles_n) */
+  uint32_t tiles_m, tiles_n; /* tiles of C along m and n */
 } sgemm__args;
 
 /* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
@@ -503,6 +503,7 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.stride_c = p->stride_c;
   a.alpha = a.k > 0 ? p->alpha : p->beta == 0.0f ? 0.0f : -0.0f;
   a.beta = p->beta;
+  a.tiles_m = 0;
   a.tiles_n = 0;
   return a;
 }
@@ -516,6 +517,7 @@ static inline sgemm_status sgemm__run(sgemm_variant variant, const sgemm_params 
   sgemm__grid grid;
   if ((double)tiles_m * (double)tiles_n > 2147483647.0 || args.batch > (int64_t)65535 * 65535)
     return SGEMM_ERROR_TOO_LARGE;
+  args.tiles_m = (uint32_t)tiles_m;
   args.tiles_n = (uint32_t)tiles_n;
   grid.x = (unsigned)(tiles_m * tiles_n);
   grid.z = (unsigned)sgemm__ceil_div(args.batch, 65535);

@@ -37,8 +37,8 @@
      reason  ["sentence"] why the row is there
            stage          BM   BN   BK  TM  TN   WM   WN  V blocks prod reason                                          */
 #define SGEMM_VARIANTS(X)                                                                                              \
-  X(naive,                32,  32,  1,  1,  1,  32,  32,  1,  2,  0, "where everyone starts")                          \
-  X(coalesced,            32,  32,  1,  1,  1,  32,  32,  1,  2,  0, "thread indices swapped, nothing else")           \
+  X(naive,                32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "where everyone starts")                          \
+  X(coalesced,            32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "thread indices swapped, nothing else")           \
   X(tiled,                16,  16, 16,  1,  1,  16,  16,  1,  8,  0, "4 FLOP per byte toward global memory")           \
   X(tiled,                32,  32, 32,  1,  1,  32,  32,  1,  2,  0, "8 FLOP per byte, the textbook tile")             \
   X(tile1d,               64,  64,  8,  8,  1,  64,  64,  1,  2,  0, "9K/8 shared loads a result instead of 2K")       \
@@ -167,6 +167,7 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
 #define SGEMM__UNROLL _Pragma("unroll")
+#define SGEMM__UNROLL_BY(n) _Pragma(SGEMM__STRING(unroll n))
 #define SGEMM__KERNEL_POINTER(name) (const void *)name
 typedef const void *sgemm__kernel;
 
@@ -220,9 +221,16 @@ typedef struct sgemm__tile {
 
 SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (int)rest : most; }
 
+/* Tiles are dealt in bands of SGEMM__BAND tile rows, down each column of a band first: the blocks that run at one time
+   then cover a compact part of C, and share in the caches what they read of A and of B. */
+#define SGEMM__BAND 8
+
 SGEMM__DEVICE sgemm__tile sgemm__tile_of_block(const sgemm__args *p, const sgemm__shape *s) {
-  const int64_t row = (int64_t)(sgemm__block_x() / p->tiles_n) * s->BM;
-  const int64_t col = (int64_t)(sgemm__block_x() % p->tiles_n) * s->BN;
+  const uint32_t band = SGEMM__BAND * p->tiles_n; /* tiles of a whole band */
+  const uint32_t top = sgemm__block_x() / band * SGEMM__BAND, index = sgemm__block_x() % band;
+  const uint32_t high = p->tiles_m - top < SGEMM__BAND ? p->tiles_m - top : SGEMM__BAND;
+  const int64_t row = (int64_t)(top + index % high) * s->BM;
+  const int64_t col = (int64_t)(index / high) * s->BN;
   const int64_t batch = sgemm__block_yz();
   sgemm__tile tile;
   tile.A = p->A + batch * p->stride_a + row * (s->a_along_k ? p->lda : 1);
@@ -425,7 +433,8 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   int64_t k;
   if (place.row >= tile.rows || place.col >= tile.cols)
     return;
-  /* Main loop. */
+  /* Main loop. Sixteen steps' loads in flight at once hide their latency. */
+  SGEMM__UNROLL_BY(16)
   for (k = 0; k < p->k; k++)
     acc = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc);
   /* Epilogue. */
@@ -457,6 +466,7 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
   for (rest = p->k; rest > 0; rest -= s->BK) {
     sgemm__fetch(ra, &load_a, rest);
     sgemm__fetch(rb, &load_b, rest);
+    sgemm__barrier(); /* nobody reads the last tiles any more; the fetches are under way meanwhile */
     sgemm__place_tile(As, a_m, a_k, ra, &load_a);
     sgemm__place_tile(Bs, 1, b_k, rb, &load_b);
     sgemm__barrier(); /* the tiles are whole */
@@ -466,7 +476,6 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
       sgemm__load_fragment(b, fragment_b + k * b_k, s->TN, s->V, place.across, 1);
       sgemm__multiply_fragments(acc, a, b, s->TM, s->TN);
     }
-    sgemm__barrier(); /* nobody reads them any more */
   }
   /* Epilogue. */
   sgemm__store_tile(p, s, &tile, &place, acc);

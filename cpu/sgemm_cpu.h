@@ -155,6 +155,7 @@ static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *a
   static _Thread_local _Alignas(16) float array[count];                                                                \
   sgemm__cpu_declare(array, count, #array)
 #define SGEMM__UNROLL
+#define SGEMM__UNROLL_BY(n)
 #define SGEMM__KERNEL_POINTER(name) name
 #define sgemm__barrier() sgemm__cpu_barrier(__LINE__)
 
