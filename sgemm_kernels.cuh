@@ -35,19 +35,24 @@
      blocks  resident on a multiprocessor that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
      prod    1: compiled and a candidate where no stage is pinned
      reason  ["sentence"] why the row is there
-           stage          BM   BN   BK  TM  TN   WM   WN  V blocks prod reason                                          */
+    stage            BM   BN  BK  TM  TN   WM   WN   V  blocks prod reason */
 #define SGEMM_VARIANTS(X)                                                                                              \
-  X(naive,                32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "where everyone starts")                          \
-  X(coalesced,            32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "thread indices swapped, nothing else")           \
-  X(tiled,                16,  16, 16,  1,  1,  16,  16,  1,  8,  0, "4 FLOP per byte toward global memory")           \
-  X(tiled,                32,  32, 32,  1,  1,  32,  32,  1,  2,  0, "8 FLOP per byte, the textbook tile")             \
-  X(tile1d,               64,  64,  8,  8,  1,  64,  64,  1,  2,  0, "9K/8 shared loads a result instead of 2K")       \
-  X(tile2d,              128, 128,  8,  8,  8, 128, 128,  1,  2,  0, "K/4 shared loads a result")                      \
-  X(vectorized,          128, 128,  8,  8,  8, 128, 128,  4,  2,  0, "a quarter of the load instructions")             \
-  X(warptiled,           128, 128, 16,  8, 16,  64,  64,  4,  2,  0, "3K/16 shared loads a result")                    \
-  X(doublebuffered,      128, 128,  8,  8,  8,  32,  64,  4,  2,  1, "large results")                                  \
-  X(doublebuffered,      128, 256,  8, 16,  8,  64,  64,  4,  1,  0, "fewest loads a result")                          \
-  X(doublebuffered,       64,  64, 16,  8,  4,  32,  32,  4,  4,  1, "results of few tiles")
+  X(naive,             32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "where everyone starts")                             \
+  X(coalesced,         32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "thread indices swapped, nothing else")              \
+  X(tiled,             16,  16, 16,  1,  1,  16,  16,  1,  8,  0, "4 FLOP per byte toward global memory")              \
+  X(tiled,             32,  32, 32,  1,  1,  32,  32,  1,  2,  0, "8 FLOP per byte, the textbook tile")                \
+  X(tile1d,            64,  64,  8,  8,  1,  64,  64,  1,  2,  0, "9K/8 shared loads a result instead of 2K")          \
+  X(tile1d,            64,  64, 32,  8,  1,  64,  64,  1,  2,  0, "a quarter of the barriers")                         \
+  X(tile2d,           128, 128,  8,  8,  8, 128, 128,  1,  2,  0, "K/4 shared loads a result")                         \
+  X(vectorized,       128, 128,  8,  8,  8, 128, 128,  4,  2,  0, "a quarter of the load instructions")                \
+  X(warptiled,        128, 128, 16,  8, 16,  64,  64,  4,  2,  0, "3K/16 shared loads a result")                       \
+  X(warptiled,        128, 128, 16,  8,  8,  32,  64,  4,  2,  0, "twice the warps to hide latency behind")            \
+  X(doublebuffered,   128, 256,  8, 16,  8,  64,  64,  4,  1,  1, "large results: fewest loads a result")              \
+  X(doublebuffered,   128, 128,  8,  8,  8,  32,  64,  4,  2,  1, "results of few large tiles")                        \
+  X(doublebuffered,   128,  64, 16,  8,  8,  64,  32,  4,  3,  1, "about one tile an SM at 1024 x 1024")               \
+  X(doublebuffered,    64,  64, 16,  8,  4,  32,  32,  4,  4,  1, "small or narrow results")                           \
+  X(doublebuffered,    32,  64, 16,  4,  4,  16,  32,  4,  4,  1, "about one tile an SM at 512 x 512")                 \
+  X(doublebuffered,    32,  32, 16,  4,  4,  16,  32,  4,  8,  1, "the smallest results")
 // clang-format on
 
 /* SGEMM_STAGE_tiled and so on, in the order of the table. */
@@ -223,10 +228,10 @@ SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (in
 
 /* Tiles are dealt in bands of SGEMM__BAND tile rows, down each column of a band first: the blocks that run at one time
    then cover a compact part of C, and share in the caches what they read of A and of B. */
-#define SGEMM__BAND 8
+#define SGEMM__BAND 16
 
 SGEMM__DEVICE sgemm__tile sgemm__tile_of_block(const sgemm__args *p, const sgemm__shape *s) {
-  const uint32_t band = SGEMM__BAND * p->tiles_n; /* tiles of a whole band */
+  const uint32_t band = (p->tiles_m < SGEMM__BAND ? p->tiles_m : SGEMM__BAND) * p->tiles_n; /* tiles of a whole band */
   const uint32_t top = sgemm__block_x() / band * SGEMM__BAND, index = sgemm__block_x() % band;
   const uint32_t high = p->tiles_m - top < SGEMM__BAND ? p->tiles_m - top : SGEMM__BAND;
   const int64_t row = (int64_t)(top + index % high) * s->BM;
