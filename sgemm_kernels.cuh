@@ -16,13 +16,13 @@
 /* Stages in reading order, one idea each: X([symbol] stage, "idea"). */
 // clang-format off
 #define SGEMM_STAGES(X)                                                                                                \
-  X(naive,          "one thread, one result; a warp walks down a column of C")                         \
-  X(coalesced,      "the same loads, a warp along a row of C: 5 sectors a k-step instead of 33")       \
-  X(tiled,          "tiles of A and B in shared memory, two barriers a tile")                          \
-  X(tile1d,         "a thread computes TM results of a column, so that a B element serves TM FMAs")    \
-  X(tile2d,         "a thread computes TM x TN; dot index outermost, fragments in registers")          \
-  X(vectorized,     "128-bit accesses, A transposed on its way into shared memory")                    \
-  X(warptiled,      "a level between block and thread: a warp owns a compact tile")                    \
+  X(naive,          "one thread, one result; a warp walks down a column of C")                                         \
+  X(coalesced,      "the same loads, a warp along a row of C: 5 sectors a k-step instead of 33")                       \
+  X(tiled,          "tiles of A and B in shared memory, two barriers a tile")                                          \
+  X(tile1d,         "a thread computes TM results of a column, so that a B element serves TM FMAs")                    \
+  X(tile2d,         "a thread computes TM x TN; dot index outermost, fragments in registers")                          \
+  X(vectorized,     "128-bit accesses, A transposed on its way into shared memory")                                    \
+  X(warptiled,      "a level between block and thread: a warp owns a compact tile")                                    \
   X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
@@ -168,7 +168,21 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
 
-#define SGEMM__GLOBAL(name, threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks) name
+/* Threads that a multiprocessor holds; sm_75 and the smaller chips of later generations hold fewer than a row may ask
+   for (CUDA C++ Programming Guide, "Compute Capabilities"). */
+#if !defined(__CUDA_ARCH__)
+#define SGEMM__RESIDENT 2048
+#elif __CUDA_ARCH__ == 750
+#define SGEMM__RESIDENT 1024
+#elif (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1200
+#define SGEMM__RESIDENT 1536
+#else
+#define SGEMM__RESIDENT 2048
+#endif
+#define SGEMM__BLOCKS(threads, blocks) ((threads) * (blocks) > SGEMM__RESIDENT ? SGEMM__RESIDENT / (threads) : (blocks))
+
+#define SGEMM__GLOBAL(name, threads, blocks)                                                                           \
+  extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
 #define SGEMM__UNROLL _Pragma("unroll")
@@ -671,7 +685,7 @@ sgemm_status sgemm_device_query(int device, sgemm_device *out) {
     error = cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device);
   if (error != cudaSuccess)
     return sgemm__status_of(error);
-  snprintf(out->name, sizeof out->name, "%s", prop.name);
+  snprintf(out->name, sizeof out->name, "%.63s", prop.name);
   out->major = prop.major;
   out->minor = prop.minor;
   out->multiprocessors = prop.multiProcessorCount;

@@ -29,11 +29,12 @@ def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [
     )
 
 def cuda_criterion_test(name, **kwargs):
-    """One case at a time and no other test beside it: each case is a process with a CUDA context of its own."""
+    """One case at a time and no other test beside it, since each case is a process with a CUDA context of its own; never from
+    the cache, since a run that found no GPU says nothing about the next."""
     criterion_test(
         name = name,
         jobs = 1,
-        tags = ["exclusive", "gpu"],
+        tags = ["exclusive", "external", "gpu"],
         target_compatible_with = requires_cuda(),
         **kwargs
     )

@@ -4,12 +4,9 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@cuda//:defs.bzl", "CUDA_FOUND")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_test")
 
-_FLAGS = ["-std=c++17", "-O3", "-Xcompiler=-fPIC"]
-_WARNINGS = ["-Xcompiler=-Wall,-Wextra,-Werror"]
-
 def requires_cuda():
     """For target_compatible_with: without a toolkit the target is skipped by wildcards."""
-    return [] if CUDA_FOUND else ["@platforms//:incompatible"]
+    return [] if CUDA_FOUND else [Label("@platforms//:incompatible")]
 
 _ArchsInfo = provider(fields = ["gencode"])
 
@@ -17,12 +14,8 @@ def _gencode(archs):
     flags = []
     for spec in archs.split(";"):
         virtual, _, codes = spec.rpartition(":")
-        codes = codes.split(",")
-        for code in codes + [virtual or "compute_"]:
-            if not (code.startswith("sm_") or code.startswith("compute_")):
-                fail("archs: '{}' is neither sm_NN nor compute_NN".format(code))
-        virtual = virtual or codes[0].replace("sm_", "compute_")
-        flags += ["-gencode=arch={},code={}".format(virtual, code) for code in codes]
+        virtual = virtual or codes.split(",")[0].replace("sm_", "compute_")
+        flags += ["-gencode=arch={},code={}".format(virtual, code) for code in codes.split(",")]
     return flags
 
 def _cuda_archs_impl(ctx):
@@ -37,8 +30,9 @@ cuda_archs = rule(
 def _compile(ctx, src, context, cc_toolchain):
     obj = ctx.actions.declare_file("_objs/{}/{}.o".format(ctx.label.name, src.basename))
     args = ctx.actions.args()
-    args.add_all(_FLAGS + _WARNINGS + ctx.attr._archs[_ArchsInfo].gencode)
-    args.add_all(["-G", "-g"] if ctx.var["COMPILATION_MODE"] == "dbg" else ["-lineinfo"])
+    args.add_all(ctx.attr._archs[_ArchsInfo].gencode)
+    args.add_all(["-G", "-g"] if ctx.var["COMPILATION_MODE"] == "dbg" else ["-O3", "-lineinfo"])
+    args.add_all(["-fPIC"] + ctx.fragments.cpp.copts, format_each = "-Xcompiler=%s")
     args.add(cc_toolchain.compiler_executable, format = "-ccbin=%s")
     args.add_all(context.defines, format_each = "-D%s")
     args.add_all(ctx.attr.local_defines, format_each = "-D%s")
@@ -93,7 +87,11 @@ def _cuda_library_impl(ctx):
 _cuda_library = rule(
     implementation = _cuda_library_impl,
     attrs = {
-        "srcs": attr.label_list(allow_files = [".cu"]),
+        "srcs": attr.label_list(
+            allow_empty = False,
+            allow_files = [".cu"],
+            mandatory = True,
+        ),
         "hdrs": attr.label_list(allow_files = True),
         "deps": attr.label_list(providers = [CcInfo]),
         "defines": attr.string_list(),
@@ -131,7 +129,7 @@ def _linked(rule, name, srcs, deps, defines, local_defines, copts, host_copts, *
         host_copts = host_copts,
         local_defines = local_defines,
         visibility = ["//visibility:private"],
-        deps = deps + ["@cuda//:cuda_runtime_static"],
+        deps = deps + [Label("@cuda//:cuda_runtime_static")],
     )
     rule(name = name, deps = ["_" + name], **kwargs)
 

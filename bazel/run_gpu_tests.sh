@@ -1,30 +1,28 @@
 #!/bin/bash
-# run.sh [--sanitizer memcheck|racecheck|initcheck|synccheck] [TEST...]: runs the packed GPU tests, all or those named, on a
-# machine with a GPU and CUDA's libraries; a missing GPU fails them. The examples in bin/ run in the same way: run.sh --exec PROGRAM ARGUMENT...
+# run.sh [--sanitizer memcheck|racecheck|initcheck|synccheck] [TEST...]: runs the packed GPU tests, all or those named, on a host
+# with a GPU and CUDA's libraries in /usr/local/cuda or on LD_LIBRARY_PATH. A missing GPU fails them.
 set -uo pipefail
+
+wrap=()
+if [[ ${1-} == --sanitizer && $# -ge 2 ]]; then
+  wrap=(compute-sanitizer --tool "$2" --target-processes all --error-exitcode 1)
+  shift 2
+elif [[ ${1-} == -* ]]; then
+  sed -n '2,3s/^# //p' "$0"
+  exit 2
+fi
 
 root=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 export LD_LIBRARY_PATH=$root/lib:${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
+export PATH=$PATH:/usr/local/cuda/bin
 export SGEMM_REQUIRE_GPU=1
-
-wrap=()
-case ${1-} in
-  --exec) program=$2; shift 2; exec "$root/bin/$program" "$@" ;;
-  --sanitizer) wrap=(compute-sanitizer --tool "$2" --target-processes all --error-exitcode 9); shift 2 ;;
-  -*) sed -n '2,3s/^# //p' "$0"; exit 2 ;;
-esac
-PATH=$PATH:/usr/local/cuda/bin
 
 cd "$root/tests" || exit
 [[ $# -gt 0 ]] || set -- *
-passed=0 failed=()
-for test in "$@"; do
+failed=()
+for test; do
   echo "== $test"
-  if "${wrap[@]}" "./$test" --jobs=1; then
-    passed=$((passed + 1))
-  else
-    failed+=("$test")
-  fi
+  "${wrap[@]}" "./$test" --jobs=1 || failed+=("$test")
 done
-echo "$passed of $# GPU tests passed${failed:+; failed: ${failed[*]}}"
+echo "$(($# - ${#failed[@]})) of $# GPU tests passed${failed:+; failed: ${failed[*]}}"
 [[ ${#failed[@]} == 0 ]]

@@ -1,0 +1,69 @@
+/* submatrix.c: C's middle block += a block of A times a block of B, in place inside larger matrices and on a stream of its
+   own. A block is a pointer to its first element and the leading dimension of the matrix around it. */
+#include "examples/machine.h"
+#include "sgemm.h"
+
+enum { ROWS = 300, COLS = 257, DEPTH = 129 };                    /* A is ROWS x DEPTH, B DEPTH x COLS, C ROWS x COLS */
+enum { M = 100, N = 90, K = 70, I = 101, J = 83, L = 31 };       /* the block: C from (I, J), A from (I, L), B from (L, J) */
+static float A[ROWS][DEPTH], B[DEPTH][COLS], before[ROWS][COLS], C[ROWS][COLS];
+
+/* Small whole numbers, so that float32 is exact and a plain loop must agree to the bit. */
+static void fill(float *x, int count, int seed) {
+  int i;
+  for (i = 0; i < count; i++)
+    x[i] = (float)(i * 7 % 11 + seed);
+}
+
+static int is_right(int i, int j) {
+  float want = before[i][j];
+  int l;
+  if (i >= I && i < I + M && j >= J && j < J + N)
+    for (l = L; l < L + K; l++)
+      want += A[i][l] * B[l][j];
+  return C[i][j] == want;
+}
+
+int main(void) {
+  float *a = machine_alloc(sizeof A), *b = machine_alloc(sizeof B), *c = machine_alloc(sizeof C);
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, M, N, K);
+  sgemm_stream stream = NULL;
+  sgemm_status status;
+  int i, j, wrong = 0;
+
+  fill(A[0], ROWS * DEPTH, -5);
+  fill(B[0], DEPTH * COLS, -3);
+  fill(before[0], ROWS * COLS, 1);
+  if (!a || !b || !c || machine_upload(a, A, sizeof A) || machine_upload(b, B, sizeof B) ||
+      machine_upload(c, before, sizeof before))
+    return fprintf(stderr, "submatrix: no %s, or no memory on it\n", machine_name()), 1;
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+  if (cudaStreamCreate(&stream) != cudaSuccess)
+    return fprintf(stderr, "submatrix: no stream\n"), 1;
+#endif
+
+  p.A = a + I * DEPTH + L;
+  p.lda = DEPTH;
+  p.B = b + L * COLS + J;
+  p.ldb = COLS;
+  p.C = c + I * COLS + J;
+  p.ldc = COLS;
+  p.beta = 1.0f;
+  status = sgemm_run(&p, stream);
+  if (status != SGEMM_SUCCESS)
+    return fprintf(stderr, "submatrix: %s\n", sgemm_status_string(status)), 1;
+  if (machine_wait() || machine_download(C, c, sizeof C))
+    return fprintf(stderr, "submatrix: the result did not come back\n"), 1;
+
+  for (i = 0; i < ROWS; i++)
+    for (j = 0; j < COLS; j++)
+      wrong += !is_right(i, j);
+  printf("a %d x %d block of a %d x %d matrix updated in place, %d of its %d elements wrong\n", M, N, ROWS, COLS, wrong,
+         ROWS * COLS);
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+  cudaStreamDestroy(stream);
+#endif
+  machine_free(a);
+  machine_free(b);
+  machine_free(c);
+  return wrong != 0;
+}

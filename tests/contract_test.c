@@ -1,0 +1,449 @@
+/* What sgemm_run() and its kin promise for any row: the first fault in the documented order, C untouched on error, quick
+   returns, and BLAS's argument list. */
+#include "tests/testing.h"
+
+#include <string.h>
+
+/* A compiled row, for calls that name one. */
+static sgemm_variant any_row(void) {
+  int v = 0;
+  while (v < SGEMM_VARIANT_COUNT && !sgemm_compiled((sgemm_variant)v))
+    v++;
+  cr_assert(v < SGEMM_VARIANT_COUNT, "no row is compiled");
+  return (sgemm_variant)v;
+}
+
+/* A result that no call may touch. */
+enum { UNTOUCHED = 256 };
+
+static float *untouched_make(void) {
+  float host[UNTOUCHED], *machine = (float *)machine_alloc(sizeof host);
+  int i;
+  for (i = 0; i < UNTOUCHED; i++)
+    host[i] = (float)i + 0.5f;
+  cr_assert(machine != NULL && machine_upload(machine, host, sizeof host) == 0, "no memory");
+  return machine;
+}
+
+static void untouched_check(float *machine, const char *what) {
+  float host[UNTOUCHED];
+  int i;
+  cr_assert(machine_wait() == 0 && machine_download(host, machine, sizeof host) == 0);
+  for (i = 0; i < UNTOUCHED; i++)
+    cr_assert(host[i] == (float)i + 0.5f, "%s: C[%d] became %g", what, i, (double)host[i]);
+}
+
+/* Every entry that takes params, in turn, agrees on the status. */
+static void expect_status(const sgemm_params *p, sgemm_status want, const char *what) {
+  const struct {
+    const char *entry;
+    sgemm_status got;
+  } calls[] = {{"sgemm_check", sgemm_check(p)},
+               {"sgemm_run", sgemm_run(p, NULL)},
+               {"sgemm_run_variant", sgemm_run_variant(any_row(), p, NULL)},
+               {"sgemm_run_stage", sgemm_run_stage(sgemm_variant_get(any_row())->stage, p, NULL)}};
+  unsigned i;
+  for (i = 0; i < sizeof calls / sizeof *calls; i++)
+    cr_assert(calls[i].got == want, "%s: %s gives %d (%s), want %d (%s)", what, calls[i].entry, calls[i].got,
+              sgemm_status_string(calls[i].got), want, sgemm_status_string(want));
+}
+
+/* ---- Statuses ---------------------------------------------------------------------------------------------------- */
+
+Test(status, strings_are_distinct) {
+  int i, j;
+  for (i = 0; i < SGEMM_STATUS_COUNT; i++) {
+    const char *sentence = sgemm_status_string((sgemm_status)i);
+    cr_assert(sentence != NULL && sentence[0] != '\0', "status %d", i);
+    for (j = -1; j < i; j++)
+      cr_assert(strcmp(sentence, sgemm_status_string((sgemm_status)j)) != 0, "%d and %d: %s", i, j, sentence);
+    cr_assert(strcmp(sentence, sgemm_status_string((sgemm_status)(SGEMM_ERROR_CUDA + 1))) != 0, "status %d", i);
+  }
+  cr_assert_str_eq(sgemm_status_string(SGEMM_STATUS_COUNT), sgemm_status_string((sgemm_status)-1));
+  cr_assert_str_eq(sgemm_status_string(SGEMM_ERROR_CUDA), sgemm_status_string((sgemm_status)-1));
+}
+
+Test(status, cuda_errors_come_out_again) {
+  int i;
+  cr_assert(SGEMM_SUCCESS == 0);
+  for (i = -1; i <= SGEMM_STATUS_COUNT; i++)
+    cr_assert(sgemm_cuda_error((sgemm_status)i) == 0, "status %d", i);
+  for (i = 0; i < 1000; i++)
+    cr_assert(sgemm_cuda_error((sgemm_status)(SGEMM_ERROR_CUDA + i)) == i);
+}
+
+/* ---- Bad arguments ----------------------------------------------------------------------------------------------- */
+
+enum { ROW = SGEMM_ROW_MAJOR, COL = SGEMM_COL_MAJOR, N = SGEMM_N, T = SGEMM_T, C = SGEMM_C };
+#define BIG INT64_C(0x1000000000000000) /* 2^60 */
+
+typedef struct call {
+  const char *what;
+  int order, op_a, op_b;
+  int64_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
+  sgemm_status status;
+} call;
+
+// clang-format off
+static const call calls[] = {
+  /* what                          order  A    B    m         n   k   lda  ldb  ldc  batch  strides a b c      status  */
+  {"order 0",                        0,   N,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_ORDER},
+  {"order 103",                    103,   N,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_ORDER},
+  {"op_a 0",                       ROW,   0,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_A},
+  {"op_a 114",                     ROW, 114,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_A},
+  {"op_b 'T'",                     ROW,   N, 'T',   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_B},
+  {"op_b 110",                     COL,   N, 110,   5,        6,  7,  7,   7,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_B},
+  {"m -1",                         ROW,   N,   N,  -1,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_M},
+  {"m the most negative",          COL,   N,   N,  INT64_MIN, 6,  7,  7,   7,   6,   1,     35,   42,  30,     SGEMM_ERROR_M},
+  {"n -1",                         ROW,   N,   N,   5,       -1,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_N},
+  {"n -1, m 0",                    ROW,   N,   N,   0,       -1,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_N},
+  {"k -1",                         ROW,   N,   N,   5,        6, -1,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_K},
+  {"k -1, n 0",                    ROW,   N,   N,   5,        0, -1,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_K},
+  {"lda < k",                      ROW,   N,   N,   5,        6,  7,  6,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
+  {"lda < m, A transposed",        ROW,   T,   N,   5,        6,  7,  4,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
+  {"lda < m, A conjugated",        ROW,   C,   N,   5,        6,  7,  4,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
+  {"lda < m, column-major",        COL,   N,   N,   5,        6,  7,  4,   7,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
+  {"lda < k, column-major, T",     COL,   T,   N,   5,        6,  7,  6,   7,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
+  {"lda 0, k 0",                   ROW,   N,   N,   5,        6,  0,  0,   6,   6,   1,      0,    0,  30,     SGEMM_ERROR_LDA},
+  {"lda negative, m 0",            ROW,   T,   N,   0,        6,  7, -1,   6,   6,   1,      0,   42,   0,     SGEMM_ERROR_LDA},
+  {"ldb < n",                      ROW,   N,   N,   5,        6,  7,  7,   5,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
+  {"ldb < k, B transposed",        ROW,   N,   T,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
+  {"ldb < k, B conjugated",        ROW,   N,   C,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
+  {"ldb < k, column-major",        COL,   N,   N,   5,        6,  7,  5,   6,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
+  {"ldb < n, column-major, T",     COL,   N,   T,   5,        6,  7,  5,   5,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
+  {"ldb 0, n 0",                   ROW,   N,   N,   5,        0,  7,  7,   0,   6,   1,     35,    0,   0,     SGEMM_ERROR_LDB},
+  {"ldc < n",                      ROW,   N,   N,   5,        6,  7,  7,   6,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDC},
+  {"ldc < m, column-major",        COL,   N,   N,   5,        6,  7,  5,   7,   4,   1,     35,   42,  30,     SGEMM_ERROR_LDC},
+  {"ldc 0, n 0",                   ROW,   N,   N,   5,        0,  7,  7,   6,   0,   1,     35,    0,   0,     SGEMM_ERROR_LDC},
+  {"batch -1",                     ROW,   N,   N,   5,        6,  7,  7,   6,   6,  -1,     35,   42,  30,     SGEMM_ERROR_BATCH},
+  {"stride_a -1",                  ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     -1,   42,  30,     SGEMM_ERROR_STRIDE_A},
+  {"stride_b -1",                  ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   -1,  30,     SGEMM_ERROR_STRIDE_B},
+  {"stride_c 0",                   ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   42,   0,     SGEMM_ERROR_STRIDE_C},
+  {"stride_c an element short",    ROW,   N,   N,   5,        6,  7,  7,   6,   8,   2,     35,   42,  37,     SGEMM_ERROR_STRIDE_C},
+  {"stride_c short, column-major", COL,   N,   N,   5,        6,  7,  5,   7,   8,   2,     35,   42,  44,     SGEMM_ERROR_STRIDE_C},
+  {"stride_c negative",            ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   42, -30,     SGEMM_ERROR_STRIDE_C},
+  {"interleaved rows overlap",     ROW,   N,   N,   5,        6,  7,  7,   6,  12,   2,     35,   42,   5,     SGEMM_ERROR_STRIDE_C},
+  {"interleaved rows wrap",        ROW,   N,   N,   5,        6,  7,  7,   6,  17,   3,     35,   42,   6,     SGEMM_ERROR_STRIDE_C},
+  {"A beyond 2^60",                ROW,   N,   N,   5,        6,  7,  BIG, 6,   6,   1,     35,   42,  30,     SGEMM_ERROR_TOO_LARGE},
+  {"B beyond 2^60",                ROW,   N,   N,   5,        6,  7,  7,   BIG, 6,   1,     35,   42,  30,     SGEMM_ERROR_TOO_LARGE},
+  {"C beyond 2^60",                ROW,   N,   N,   5,        6,  7,  7,   6,   BIG, 1,     35,   42,  30,     SGEMM_ERROR_TOO_LARGE},
+  {"batch of A beyond 2^60",       ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     BIG,  42,  30,     SGEMM_ERROR_TOO_LARGE},
+  {"batch of B beyond 2^60",       ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,  BIG,  30,     SGEMM_ERROR_TOO_LARGE},
+  {"batch of C beyond 2^60",       ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   42,  BIG,    SGEMM_ERROR_TOO_LARGE},
+  {"sizes whose product wraps",    ROW,   N,   N,   BIG,      6, 16, 16,   6,   6,   1,      0,   96,   0,     SGEMM_ERROR_TOO_LARGE},
+  {"nothing but A",                ROW,   N,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_A},
+  {"nothing but A, all C and T",   COL,   C,   T,   5,        6,  7,  7,   6,   5,   1,     35,   42,  30,     SGEMM_ERROR_A},
+  {"strides of a single matrix",   ROW,   N,   N,   5,        6,  7,  7,   6,   6,   1,     -1,   -1,  -1,     SGEMM_ERROR_A},
+  {"shared A and B",               ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,      0,    0,  30,     SGEMM_ERROR_A},
+  {"the least stride_c",           ROW,   N,   N,   5,        6,  7,  7,   6,   8,   2,     35,   42,  38,     SGEMM_ERROR_A},
+  {"interleaved rows that fit",    ROW,   N,   N,   5,        6,  7,  7,   6,  18,   3,     35,   42,   6,     SGEMM_ERROR_A},
+};
+// clang-format on
+
+static sgemm_params params_of(const call *c) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, c->m, c->n, c->k);
+  p.order = c->order;
+  p.op_a = c->op_a;
+  p.op_b = c->op_b;
+  p.lda = c->lda;
+  p.ldb = c->ldb;
+  p.ldc = c->ldc;
+  p.batch = c->batch;
+  p.stride_a = c->stride_a;
+  p.stride_b = c->stride_b;
+  p.stride_c = c->stride_c;
+  return p;
+}
+
+/* With all pointers NULL, so that the check must come before any of them counts; then with a C that must stay as it is. */
+Test(bad_arguments, each_has_its_status) {
+  float *untouched;
+  unsigned i;
+  need_machine();
+  untouched = untouched_make();
+  for (i = 0; i < sizeof calls / sizeof *calls; i++) {
+    sgemm_params p = params_of(&calls[i]);
+    expect_status(&p, calls[i].status, calls[i].what);
+    p.C = untouched;
+    expect_status(&p, calls[i].status, calls[i].what);
+    untouched_check(untouched, calls[i].what);
+  }
+  machine_free(untouched);
+}
+
+Test(bad_arguments, pointers) {
+  const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
+  sgemm_params bad = p;
+  float *untouched;
+  int byte;
+  need_machine();
+  untouched = untouched_make();
+  expect_status(NULL, SGEMM_ERROR_PARAMS, "no params");
+  for (byte = 0; byte < 4; byte++) { /* 0: NULL; otherwise so many bytes beyond a float */
+    const float *crooked = byte ? (const float *)((const char *)untouched + byte) : NULL;
+    bad = p;
+    bad.A = crooked;
+    expect_status(&bad, SGEMM_ERROR_A, "A");
+    bad.C = untouched;
+    expect_status(&bad, SGEMM_ERROR_A, "A, with a good C");
+    bad.A = untouched;
+    bad.B = crooked;
+    expect_status(&bad, SGEMM_ERROR_B, "B, with a good C");
+    bad.C = NULL;
+    expect_status(&bad, SGEMM_ERROR_B, "B");
+    bad.B = untouched;
+    bad.C = (float *)(uintptr_t)crooked;
+    expect_status(&bad, SGEMM_ERROR_C, "C");
+    bad.beta = 0.5f;
+    bad.alpha = 0.0f;
+    bad.A = bad.B = NULL;
+    expect_status(&bad, SGEMM_ERROR_C, "C, alpha 0");
+  }
+  untouched_check(untouched, "pointers");
+  machine_free(untouched);
+}
+
+/* What only the launch can tell: C of more tiles or matrices than a grid holds. */
+Test(bad_arguments, grids_beyond_the_hardware) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, INT64_C(1) << 40, 1, 1);
+  float *untouched;
+  need_machine();
+  untouched = untouched_make();
+  p.A = p.B = p.C = untouched;
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_TOO_LARGE);
+  cr_assert(sgemm_run_variant(any_row(), &p, NULL) == SGEMM_ERROR_TOO_LARGE);
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 1, 1, 1);
+  p.A = p.B = p.C = untouched;
+  p.batch = INT64_C(65535) * 65535 + 1;
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_TOO_LARGE);
+  untouched_check(untouched, "too large");
+  machine_free(untouched);
+}
+
+/* Something that earns each status in a batch of 2, in the order of the checks. */
+#define FAULTS(X)                                                                                                      \
+  X(SGEMM_ERROR_ORDER, order = 100)                                                                                    \
+  X(SGEMM_ERROR_OP_A, op_a = 0)                                                                                        \
+  X(SGEMM_ERROR_OP_B, op_b = 0)                                                                                        \
+  X(SGEMM_ERROR_M, m = -1)                                                                                             \
+  X(SGEMM_ERROR_N, n = -1)                                                                                             \
+  X(SGEMM_ERROR_K, k = -1)                                                                                             \
+  X(SGEMM_ERROR_LDA, lda = 0)                                                                                          \
+  X(SGEMM_ERROR_LDB, ldb = 0)                                                                                          \
+  X(SGEMM_ERROR_LDC, ldc = 0)                                                                                          \
+  X(SGEMM_ERROR_BATCH, batch = -1)                                                                                     \
+  X(SGEMM_ERROR_STRIDE_A, stride_a = -1)                                                                               \
+  X(SGEMM_ERROR_STRIDE_B, stride_b = -1)                                                                               \
+  X(SGEMM_ERROR_STRIDE_C, stride_c = 0)                                                                                \
+  X(SGEMM_ERROR_TOO_LARGE, lda = BIG)
+
+static void damage(sgemm_params *p, sgemm_status status) {
+#define DAMAGE(symbol, fault)                                                                                          \
+  if (status == symbol)                                                                                                \
+    p->fault;
+  FAULTS(DAMAGE)
+}
+
+/* Of two faults the one that comes first in SGEMM_STATUS_LIST is told; pointers, all NULL here, come last of all. */
+Test(bad_arguments, the_first_fault_counts) {
+#define SYMBOL(symbol, fault) symbol,
+  static const sgemm_status order[] = {FAULTS(SYMBOL)};
+  enum { COUNT = sizeof order / sizeof *order };
+  int first, second;
+  need_machine();
+  for (first = 0; first < COUNT; first++)
+    for (second = first; second < COUNT; second++) {
+      sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
+      char what[80];
+      p.batch = 2;
+      damage(&p, order[second]);
+      damage(&p, order[first]);
+      snprintf(what, sizeof what, "faults %d and %d", order[first], order[second]);
+      expect_status(&p, order[first], what);
+    }
+}
+
+Test(bad_arguments, variants_and_stages) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
+  float *untouched;
+  int v;
+  need_machine();
+  untouched = untouched_make();
+  for (v = -1; v <= SGEMM_VARIANT_COUNT; v += SGEMM_VARIANT_COUNT + 1) {
+    cr_assert(sgemm_variant_get((sgemm_variant)v) == NULL && !sgemm_compiled((sgemm_variant)v));
+    cr_assert(sgemm_run_variant((sgemm_variant)v, NULL, NULL) == SGEMM_ERROR_PARAMS);
+    p.order = 100;
+    cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_ERROR_VARIANT, "before the order");
+    p.order = SGEMM_ROW_MAJOR;
+    cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_ERROR_VARIANT, "before the pointers");
+  }
+  p.A = p.B = p.C = untouched;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+    if (!sgemm_compiled((sgemm_variant)v))
+      cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_ERROR_NOT_COMPILED, "%s",
+                sgemm_variant_get((sgemm_variant)v)->name);
+  cr_assert(sgemm_run_stage((sgemm_stage)(SGEMM_STAGE_COUNT + 1), &p, NULL) == SGEMM_ERROR_NOT_COMPILED);
+  untouched_check(untouched, "variants");
+  machine_free(untouched);
+}
+
+/* ---- Entries ----------------------------------------------------------------------------------------------------- */
+
+/* sgemm_run_naive() and so on run a row of their stage, or say that none is compiled. */
+Test(entries, every_stage_by_name) {
+  typedef sgemm_status entry(const sgemm_params *, sgemm_stream);
+#define ENTRY(stage, idea) sgemm_run_##stage,
+  static entry *const entries[] = {SGEMM_STAGES(ENTRY)};
+  int s, v;
+  need_machine();
+  for (s = 0; s < SGEMM_STAGE_COUNT; s++) {
+    problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_T, 37, 41, 43, EXACT);
+    sgemm_status want = SGEMM_ERROR_NOT_COMPILED;
+    for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+      if (sgemm_variant_get((sgemm_variant)v)->stage == (sgemm_stage)s && sgemm_compiled((sgemm_variant)v))
+        want = SGEMM_SUCCESS;
+    problem_make(&q);
+    CHECK(problem_upload(&q));
+    cr_assert(entries[s](&q.p, NULL) == want, "stage %d", s);
+    CHECK(problem_download(&q));
+    if (want == SGEMM_SUCCESS)
+      CHECK(problem_check(&q));
+    else
+      cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "stage %d wrote to C", s);
+    problem_free(&q);
+  }
+}
+
+/* Nothing to do: success, whatever the pointers. */
+Test(entries, quick_returns) {
+  static const struct {
+    const char *what;
+    int64_t m, n, k, batch;
+    float alpha, beta;
+  } cases[] = {{"m 0", 0, 6, 7, 1, 1.0f, 0.0f},          {"n 0", 5, 0, 7, 1, 1.0f, 0.0f},
+               {"batch 0", 5, 6, 7, 0, 1.0f, 0.0f},      {"all 0", 0, 0, 0, 0, 0.0f, 0.0f},
+               {"alpha 0, beta 1", 5, 6, 7, 1, 0.0f, 1.0f}, {"alpha -0, beta 1", 5, 6, 7, 1, -0.0f, 1.0f},
+               {"k 0, beta 1", 5, 6, 0, 1, 1.0f, 1.0f},  {"m 0, k 0, beta 0", 0, 6, 0, 1, 1.0f, 0.0f}};
+  float *untouched;
+  unsigned i;
+  need_machine();
+  untouched = untouched_make();
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, cases[i].m, cases[i].n, cases[i].k);
+    p.batch = cases[i].batch;
+    p.alpha = cases[i].alpha;
+    p.beta = cases[i].beta;
+    expect_status(&p, SGEMM_SUCCESS, cases[i].what);
+    p.C = untouched;
+    expect_status(&p, SGEMM_SUCCESS, cases[i].what);
+    untouched_check(untouched, cases[i].what);
+  }
+  machine_free(untouched);
+}
+
+/* C = beta * C needs no A and no B. */
+Test(entries, scaling_needs_no_operands) {
+  int i;
+  need_machine();
+  for (i = 0; i < 4; i++) {
+    problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_N, 65, 67, i % 2 ? 0 : 7, EXACT);
+    q.p.alpha = i % 2 ? 1.0f : 0.0f;
+    q.p.beta = i / 2 ? 0.5f : 0.0f;
+    problem_make(&q);
+    CHECK(problem_upload(&q));
+    q.p.A = q.p.B = NULL;
+    cr_assert(sgemm_run(&q.p, NULL) == SGEMM_SUCCESS);
+    CHECK(problem_download(&q));
+    CHECK(problem_check(&q));
+    problem_free(&q);
+  }
+}
+
+/* ---- BLAS -------------------------------------------------------------------------------------------------------- */
+
+/* The least leading dimensions for an order, and one more. */
+static void set_lds(sgemm_params *p) {
+  const int row_major = p->order == SGEMM_ROW_MAJOR;
+  p->lda = ((p->op_a == SGEMM_N) == row_major ? p->k : p->m) + 1;
+  p->ldb = ((p->op_b == SGEMM_N) == row_major ? p->n : p->k) + 1;
+  p->ldc = (row_major ? p->n : p->m) + 1;
+}
+
+/* Every order and pair of ops, with BLAS's own argument types. */
+Test(cblas, every_order_and_op) {
+  static const float pairs[3][2] = {{1.0f, 0.0f}, {-0.7f, 1.3f}, {0.5f, 1.0f}};
+  const int m = 67, n = 35, k = 41;
+  int order, trans_a, trans_b, i;
+  need_machine();
+  for (order = SGEMM_ROW_MAJOR; order <= SGEMM_COL_MAJOR; order++)
+    for (trans_a = SGEMM_N; trans_a <= SGEMM_C; trans_a++)
+      for (trans_b = SGEMM_N; trans_b <= SGEMM_C; trans_b++)
+        for (i = 0; i < 3; i++) {
+          problem q = problem_of(SGEMM_VARIANT_COUNT, trans_a, trans_b, m, n, k, ROUNDING);
+          int lda, ldb, ldc;
+          q.p.order = order;
+          q.p.alpha = pairs[i][0];
+          q.p.beta = pairs[i][1];
+          set_lds(&q.p);
+          lda = (int)q.p.lda;
+          ldb = (int)q.p.ldb;
+          ldc = (int)q.p.ldc;
+          problem_make(&q);
+          CHECK(problem_upload(&q));
+          cr_assert(sgemm_cblas(order, trans_a, trans_b, m, n, k, q.p.alpha, q.p.A, lda, q.p.B, ldb, q.p.beta, q.p.C, ldc,
+                                NULL) == SGEMM_SUCCESS);
+          CHECK(problem_download(&q));
+          CHECK(problem_check(&q));
+          CHECK(problem_check_blas(&q));
+          problem_free(&q);
+        }
+}
+
+Test(cblas, bad_arguments) {
+  unsigned i;
+  need_machine();
+  for (i = 0; i < sizeof calls / sizeof *calls; i++) {
+    const call *c = &calls[i];
+    const sgemm_status got = sgemm_cblas(c->order, c->op_a, c->op_b, c->m, c->n, c->k, 1.0f, NULL, c->lda, NULL, c->ldb,
+                                         0.0f, NULL, c->ldc, NULL);
+    if (c->batch == 1) /* what BLAS's list can say */
+      cr_assert(got == c->status, "%s: %d (%s)", c->what, got, sgemm_status_string(got));
+  }
+}
+
+/* Column-major batches, whose operands trade places on the way to the kernel, strides and all. */
+Test(cblas, column_major_batches) {
+  int ops, gap;
+  need_machine();
+  for (ops = 0; ops < 4; ops++)
+    for (gap = 0; gap <= PRIME; gap += PRIME) {
+      problem q = problem_of(SGEMM_VARIANT_COUNT, ops / 2 ? T : N, ops % 2 ? T : N, 67, 35, 41, EXACT);
+      q.p.order = SGEMM_COL_MAJOR;
+      q.p.batch = 3;
+      q.p.beta = gap ? 1.0f : 0.0f;
+      set_lds(&q.p);
+      q.p.stride_a = gap ? q.p.lda * (ops / 2 ? q.p.m : q.p.k) + gap : 0;
+      q.p.stride_b = q.p.ldb * (ops % 2 ? q.p.k : q.p.n) + gap;
+      q.p.stride_c = q.p.ldc * q.p.n + gap;
+      CHECK(problem_solve(&q, NULL));
+    }
+}
+
+/* ---- Selection --------------------------------------------------------------------------------------------------- */
+
+/* sgemm_run() on shapes that lead it to different rows: long, wide, deep, tiny, and not small. */
+Test(selection, any_shape) {
+  static const int64_t shapes[][3] = {{1, 1, 1},   {1, 2, 3},    {500, 3, 7},   {3, 500, 7},   {5, 7, 900},
+                                      {65, 63, 9}, {130, 257, 31}, {300, 310, 37}, {2, 1000, 33}, {1000, 1, 35}};
+  unsigned i;
+  int ops;
+  need_machine();
+  for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (ops = 0; ops < 4; ops++) {
+      problem q = problem_of(SGEMM_VARIANT_COUNT, ops / 2 ? T : N, ops % 2 ? T : N, shapes[i][0], shapes[i][1],
+                             shapes[i][2], ROUNDING);
+      q.p.alpha = -0.7f;
+      q.p.beta = 1.3f;
+      CHECK(problem_solve(&q, schedule(ops)));
+    }
+}

@@ -1,0 +1,176 @@
+#!/bin/bash
+# Both headers alone, under every compiler that is there: warnings are errors, and nothing leaks that has no prefix.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+
+cd "$work"
+strict=(-Wall -Wextra -Werror -pedantic -I"$root")
+nvcc_strict=(--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror -I"$root")
+
+# ---- Sources ---------------------------------------------------------------------------------------------------------
+
+echo '#include "sgemm.h"' > alone.c
+printf '#include "sgemm.h"\n#include "sgemm.h"\n' > twice.c
+
+# Names that a project around the header may have: BLAS's, CBLAS's, and macros of the system's own headers.
+cat > crowded.c <<'C'
+#include <complex.h>
+#include <math.h>
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+typedef enum CBLAS_ORDER { CblasRowMajor = 101, CblasColMajor = 102 } CBLAS_ORDER;
+typedef enum CBLAS_TRANSPOSE { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 113 } CBLAS_TRANSPOSE;
+void sgemm(void);
+void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *);
+void cblas_sgemm(CBLAS_ORDER, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, int, int, int, float, const float *, int);
+#include "sgemm.h"
+C
+
+# Every public inline function, called once; those of the stages by the stages' own table.
+cat > every.c <<'C'
+#include "sgemm.h"
+
+double every(const sgemm_device *device, FILE *file, const float *X, float *C, sgemm_stream stream);
+double every(const sgemm_device *device, FILE *file, const float *X, float *C, sgemm_stream stream) {
+  const sgemm_variant first = (sgemm_variant)0;
+  const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 3, 4, 5);
+  const sgemm_metrics metrics = sgemm_metrics_of(&p, 1.0, 2.0, 3.0);
+  sgemm_occupancy occupancy = sgemm_occupancy_of(device, 256, 128, 4096);
+  double sum = sgemm_flops(3, 4, 5) + sgemm_min_bytes(3, 4, 5, 1.0f) + sgemm_intensity(6.0, 2.0);
+  int bits = sgemm_version() | sgemm_cuda_error(SGEMM_ERROR_CUDA) | sgemm_variant_get(first)->BM;
+  sum += sgemm_ridge(6.0, 2.0) + sgemm_attainable(6.0, 2.0, 3.0);
+  bits |= sgemm_bound_at(6.0, 2.0, 3.0);
+  bits |= sgemm_metrics_print(file, sgemm_status_string(SGEMM_SUCCESS), &metrics);
+  bits |= sgemm_variant_occupancy(first, SGEMM_N, SGEMM_N, device, &occupancy);
+  bits |= sgemm_check(&p);
+  bits |= sgemm_select(&p, SGEMM_STAGE_naive, 1);
+  bits |= sgemm_run(&p, stream);
+  bits |= sgemm_run_stage(SGEMM_STAGE_naive, &p, stream);
+  bits |= sgemm_run_variant(first, &p, stream);
+  bits |= sgemm_cblas(101, 111, 111, 3, 4, 5, 1.0f, X, 5, X, 4, 0.0f, C, 4, stream);
+#define RUN(stage, idea) bits |= sgemm_run_##stage(&p, stream);
+  SGEMM_STAGES(RUN)
+  return sum + bits;
+}
+C
+
+# Two units, in C and in C++, that both use the header.
+cat > unit.c <<'C'
+#include "sgemm.h"
+#ifdef __cplusplus
+extern "C"
+#endif
+float UNIT(const float *A, const float *B, float *C, int *variants);
+float UNIT(const float *A, const float *B, float *C, int *variants) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 1, 1, 2);
+  p.A = A;
+  p.B = B;
+  p.C = C;
+  *variants += SGEMM_VARIANT_COUNT;
+  return sgemm_run(&p, NULL) == SGEMM_SUCCESS ? C[0] : -1.0f;
+}
+C
+cat > main.c <<'C'
+float from_c(const float *A, const float *B, float *C, int *variants);
+float from_cpp(const float *A, const float *B, float *C, int *variants);
+int main(void) {
+  const float A[2] = {1, 2}, B[2] = {3, 4};
+  float C[1];
+  int variants = 0;
+  return from_c(A, B, C, &variants) != 11.0f || from_cpp(A, B, C, &variants) != 11.0f || variants == 0;
+}
+C
+
+# ---- Compilers -------------------------------------------------------------------------------------------------------
+
+for source in alone twice crowded every; do
+  for cc in gcc clang; do
+    with $cc check "$cc c11 $source" $cc -std=c11 "${strict[@]}" -c $source.c -o $source.o
+  done
+  for cxx in g++ clang++; do
+    for std in c++14 c++17 c++20; do
+      with $cxx check "$cxx $std $source" $cxx -x c++ -std=$std "${strict[@]}" -c $source.c -o $source.o
+    done
+  done
+  for std in c++17 c++20; do
+    with nvcc check "nvcc $std $source" nvcc -x cu -std=$std "${nvcc_strict[@]}" -c $source.c -o $source.o
+  done
+done
+
+for cc in gcc clang; do
+  with $cc check "$cc c11 implementation" $cc -std=c11 "${strict[@]}" -DSGEMM_CPU=1 -DSGEMM_STAGE=all -O2 \
+    -c "$root/cpu/sgemm.c" -o $cc.o
+done
+# A multiprocessor holds 1024 threads from sm_75 on, 1536 from sm_86, 2048 from sm_90: ptxas warns of launch bounds beyond.
+for std in c++17 c++20; do
+  for arch in sm_75 sm_86 sm_90a; do
+    with nvcc check "nvcc $std $arch implementation" nvcc -std=$std "${nvcc_strict[@]}" -arch=$arch -DSGEMM_STAGE=tiled \
+      -c "$root/cuda/sgemm.cu" -o nvcc.o
+  done
+done
+
+# ---- Linking ---------------------------------------------------------------------------------------------------------
+
+gcc -std=c11 -DUNIT=from_c -I"$root" -c unit.c -o from_c.o
+g++ -x c++ -DUNIT=from_cpp -I"$root" -c unit.c -o from_cpp.o
+gcc -c main.c
+check "one implementation, units in C and C++: link" g++ main.o from_c.o from_cpp.o gcc.o -lpthread -lm -o two
+check "one implementation, units in C and C++: run" ./two
+unit_in_cuda() {
+  nvcc -x cu -DUNIT=from_cpp -I"$root" -c unit.c -o from_cu.o && nvcc main.o from_c.o from_cu.o nvcc.o -o three
+}
+with nvcc check "one implementation, units in C and CUDA: link" unit_in_cuda
+
+# ---- Names -----------------------------------------------------------------------------------------------------------
+
+# foreign OWN PREFIX: of the names on stdin those without the prefix, and one of our own: proof that there were names.
+foreign() { awk -v own="$1" -v prefix="^($2)" '$1 == own || $1 !~ prefix'; }
+
+printf '#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n' > without.c
+cat without.c alone.c > with.c
+
+# macros NAME COMPILER OPTION...: sgemm.h adds none without the prefix.
+macros() {
+  same "$1" "SGEMM_H" "$(comm -13 <("${@:2}" -dM -E without.c | sort) <("${@:2}" -I"$root" -dM -E with.c | sort) |
+    awk '{ sub(/\(.*/, "", $2); print $2 }' | foreign SGEMM_H SGEMM_)"
+}
+for cc in gcc clang; do with $cc macros "$cc macros" $cc -std=c11; done
+for cxx in g++ clang++; do with $cxx macros "$cxx macros" $cxx -x c++; done
+
+# names LANGUAGE FILE: what a source declares at file scope, types, tags and enumerators too, by clang's syntax tree.
+names() {
+  clang -x "$1" -I"$root" -fsyntax-only -Xclang -ast-dump=json "$2" | python3 -c '
+import json, sys
+
+def walk(nodes):
+    for node in nodes:
+        if "name" in node:
+            print(node["name"])
+        if node["kind"] in ("EnumDecl", "LinkageSpecDecl"):
+            walk(node.get("inner", []))
+
+walk(json.load(sys.stdin)["inner"])' | sort -u
+}
+# One tag is not ours: the CUDA runtime's own for a stream.
+declarations() {
+  same "$1" $'CUstream_st\nsgemm_run' "$(comm -13 <(names "$2" without.c) <(names "$2" with.c) |
+    foreign sgemm_run 'sgemm_|SGEMM_')"
+}
+with clang declarations "declarations in C" c
+with clang declarations "declarations in C++" c++
+
+# symbols NAME OBJECT: what the linker sees of an implementation; nvcc's stub of a kernel holds the kernel's name.
+symbols() {
+  same "$1" sgemm_compiled "$(nm -g --defined-only "$2" | awk '$2 ~ /[TDBRC]/ { print $3 }' |
+    foreign sgemm_compiled 'sgemm_|_Z[0-9]+__device_stub__Z[0-9]+sgemm_')"
+}
+with gcc symbols "symbols by gcc" gcc.o
+with clang symbols "symbols by clang" clang.o
+with nvcc symbols "symbols by nvcc" nvcc.o
+
+functions() { grep -oE 'sgemm_[a-z][a-z0-9_]*\(' | sort -u; }
+inline=$(gcc -E -P -I"$root" alone.c | grep -oE 'static inline [^(;]*\(' | functions)
+called=$(gcc -E -P -I"$root" every.c | sed '1,/^double every/d' | functions)
+same "every public inline function is called" "$inline" "$(comm -12 <(echo "$inline") <(echo "$called"))"
+
+finish

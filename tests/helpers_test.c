@@ -1,0 +1,275 @@
+/* The header's own functions: counts, roofline, metrics, occupancy, table and selection, against figures worked out by hand.
+   Needs no implementation file; what it would provide, this file answers itself. */
+#include "sgemm.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- In place of an implementation ------------------------------------------------------------------------------- */
+
+static int compiled[SGEMM_VARIANT_COUNT];
+static sgemm_status resources_status;
+
+int sgemm_compiled(sgemm_variant variant) { return compiled[variant]; }
+
+sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
+                                    int64_t *shared_bytes, int64_t *local_bytes) {
+  (void)variant, (void)op_a, (void)op_b;
+  *registers = 128;
+  *shared_bytes = 16384;
+  *local_bytes = 0;
+  return resources_status;
+}
+
+/* Stage COUNT: every row. */
+static void compile(sgemm_stage stage) {
+  int v;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+    compiled[v] = stage == SGEMM_STAGE_COUNT || sgemm_variant_get((sgemm_variant)v)->stage == stage;
+}
+
+static int near(double got, double want, double within) { return fabs(got - want) <= within; }
+
+/* ---- Version, parameters, table ---------------------------------------------------------------------------------- */
+
+Test(version, number_and_string_agree) {
+  char text[32];
+  snprintf(text, sizeof text, "%d.%d.%d", sgemm_version() / 10000, sgemm_version() / 100 % 100, sgemm_version() % 100);
+  cr_assert_str_eq(text, SGEMM_VERSION_STRING);
+  cr_assert(sgemm_version() == SGEMM_VERSION);
+}
+
+Test(params, packed) {
+  static const struct {
+    sgemm_op op_a, op_b;
+    int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c;
+  } cases[] = {{SGEMM_N, SGEMM_N, 5, 6, 7, 7, 6, 6, 35, 42, 30}, {SGEMM_N, SGEMM_T, 5, 6, 7, 7, 7, 6, 35, 42, 30},
+               {SGEMM_T, SGEMM_N, 5, 6, 7, 5, 6, 6, 35, 42, 30}, {SGEMM_C, SGEMM_C, 5, 6, 7, 5, 7, 6, 35, 42, 30},
+               {SGEMM_N, SGEMM_N, 5, 6, 0, 1, 6, 6, 5, 0, 30},   {SGEMM_N, SGEMM_T, 0, 0, 0, 1, 1, 1, 0, 0, 0},
+               {SGEMM_N, SGEMM_N, INT64_C(1) << 40, 3, 70000, 70000, 3, 3, (INT64_C(1) << 40) * 70000, 210000,
+                (INT64_C(1) << 40) * 3}};
+  unsigned i;
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const sgemm_params p = sgemm_params_init(cases[i].op_a, cases[i].op_b, cases[i].m, cases[i].n, cases[i].k);
+    cr_assert(p.order == SGEMM_ROW_MAJOR && p.op_a == (int)cases[i].op_a && p.op_b == (int)cases[i].op_b);
+    cr_assert(p.m == cases[i].m && p.n == cases[i].n && p.k == cases[i].k);
+    cr_assert(p.lda == cases[i].lda && p.ldb == cases[i].ldb && p.ldc == cases[i].ldc, "case %u: ld %lld %lld %lld", i,
+              (long long)p.lda, (long long)p.ldb, (long long)p.ldc);
+    cr_assert(p.stride_a == cases[i].stride_a && p.stride_b == cases[i].stride_b && p.stride_c == cases[i].stride_c,
+              "case %u", i);
+    cr_assert(p.alpha == 1.0f && p.beta == 0.0f && p.batch == 1 && p.A == NULL && p.B == NULL && p.C == NULL);
+  }
+}
+
+Test(table, rows_follow_the_grammar) {
+  int v, w;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
+    char name[80];
+    snprintf(name, sizeof name, "sgemm_%s_%dx%dx%d_%dx%d", r->stage_name, r->BM, r->BN, r->BK, r->TM, r->TN);
+    cr_assert_str_eq(r->name, name);
+    cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) && r->threads <= 1024 && r->blocks * r->threads <= 2048,
+              "%s", name);
+    cr_assert(r->reason[0] != '\0' && (int)r->stage >= 0 && r->stage < SGEMM_STAGE_COUNT, "%s", name);
+    for (w = 0; w < v; w++)
+      cr_assert(strcmp(name, sgemm_variant_get((sgemm_variant)w)->name) != 0, "%s comes twice", name);
+  }
+  cr_assert(sgemm_variant_get(SGEMM_VARIANT_COUNT) == NULL && sgemm_variant_get((sgemm_variant)-1) == NULL);
+}
+
+/* ---- Counts ------------------------------------------------------------------------------------------------------ */
+
+Test(counts, worked_figures) {
+  cr_assert(sgemm_flops(1024, 2048, 512) == 2147483648.0);
+  cr_assert(sgemm_min_bytes(1024, 2048, 512, 0.5f) == 23068672.0);
+  cr_assert(near(sgemm_intensity(2147483648.0, 23068672.0), 93.1, 0.05));
+  cr_assert(sgemm_flops(4096, 4096, 4096) == 137438953472.0);
+  cr_assert(sgemm_min_bytes(4096, 4096, 4096, 1.0f) == 268435456.0);
+  cr_assert(sgemm_intensity(137438953472.0, 268435456.0) == 512.0);
+  cr_assert(sgemm_flops(2048, 2048, 2048) == 17179869184.0);
+}
+
+/* Past 2^31 from a square of 1024 (FLOP) and of 23,171 (bytes of one matrix) on. */
+Test(counts, no_overflow) {
+  const int64_t big = INT64_C(1) << 20;
+  cr_assert(sgemm_flops(1024, 1024, 1024) == 2147483648.0);
+  cr_assert(sgemm_flops(1291, 1291, 1291) == 4303370342.0);
+  cr_assert(sgemm_min_bytes(23171, 23171, 23171, 0.0f) == 6442742892.0);
+  cr_assert(sgemm_min_bytes(23171, 23171, 23171, 1.0f) == 8590323856.0);
+  cr_assert(sgemm_flops(big, big, big) == 0x1p61);
+  cr_assert(sgemm_min_bytes(big, big, big, 1.0f) == 0x1p44);
+  cr_assert(sgemm_flops(0, 5, 7) == 0.0 && sgemm_min_bytes(0, 0, 7, 1.0f) == 0.0);
+}
+
+/* C is read only for a beta that is not 0: n/8 FLOP per byte with it, n/6 without. */
+Test(counts, beta_zero_reads_no_C) {
+  int64_t n;
+  cr_assert(sgemm_min_bytes(5, 6, 7, 0.0f) == 4.0 * (35 + 42 + 30));
+  cr_assert(sgemm_min_bytes(5, 6, 7, -0.0f) == 4.0 * (35 + 42 + 30));
+  cr_assert(sgemm_min_bytes(5, 6, 7, -1.5f) == 4.0 * (35 + 42 + 30 + 30));
+  for (n = 3; n < 100000; n = 3 * n + 1) {
+    cr_assert(near(sgemm_intensity(sgemm_flops(n, n, n), sgemm_min_bytes(n, n, n, 1.0f)), (double)n / 8, 1e-9));
+    cr_assert(near(sgemm_intensity(sgemm_flops(n, n, n), sgemm_min_bytes(n, n, n, 0.0f)), (double)n / 6, 1e-9));
+  }
+  cr_assert(sgemm_intensity(8.0, 0.0) == 0.0);
+}
+
+/* ---- Roofline and metrics ---------------------------------------------------------------------------------------- */
+
+Test(roofline, ridge_and_sides) {
+  cr_assert(near(sgemm_ridge(19500.0, 768.0), 25.4, 0.05));
+  cr_assert(sgemm_ridge(12000.0, 1000.0) * 4 == 48.0, "FLOP per 4-byte load");
+  cr_assert(sgemm_attainable(19500.0, 768.0, 10.0) == 7680.0);
+  cr_assert(sgemm_attainable(19500.0, 768.0, 512.0) == 19500.0);
+  cr_assert(sgemm_attainable(12000.0, 1000.0, 12.0) == 12000.0);
+  cr_assert(sgemm_attainable(12000.0, 1000.0, 0.0) == 0.0);
+  cr_assert(sgemm_bound_at(12000.0, 1000.0, 11.999) == SGEMM_BOUND_MEMORY);
+  cr_assert(sgemm_bound_at(12000.0, 1000.0, 12.0) == SGEMM_BOUND_COMPUTE);
+  cr_assert(sgemm_bound_at(12000.0, 1000.0, 512.0) == SGEMM_BOUND_COMPUTE);
+}
+
+Test(metrics, worked_figures) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, 4096);
+  sgemm_metrics r;
+  p.beta = 1.0f;
+  r = sgemm_metrics_of(&p, 7.05, 38989.8, 6.345);
+  cr_assert(r.elapsed_ms == 7.05);
+  cr_assert(near(r.gflops, 19494.9, 0.05), "%g", r.gflops);
+  cr_assert(near(r.bandwidth_gbs, 38.0759, 1e-4), "%g", r.bandwidth_gbs);
+  cr_assert(near(r.intensity, 512.0, 1e-9));
+  cr_assert(near(r.percent_of_peak, 50.0, 1e-3) && near(r.percent_of_cublas, 90.0, 1e-9));
+}
+
+Test(metrics, batches_and_unknown_references) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 100, 200, 300);
+  sgemm_metrics r;
+  p.batch = 5;
+  r = sgemm_metrics_of(&p, 2.0, 0.0, 0.0);
+  cr_assert(near(r.gflops, 5 * 12e6 / 2e6, 1e-9));
+  cr_assert(near(r.bandwidth_gbs, 5 * 4 * 110e3 / 2e6, 1e-9));
+  cr_assert(near(r.intensity, 12e6 / 440e3, 1e-9));
+  cr_assert(r.percent_of_peak == 0.0 && r.percent_of_cublas == 0.0);
+}
+
+Test(metrics, print_one_line) {
+  const sgemm_metrics r = {7.05, 19494.9, 38.08, 512.0, 50.0, 90.0};
+  char line[400] = "";
+  FILE *file = tmpfile();
+  int length;
+  cr_assert(file != NULL);
+  length = sgemm_metrics_print(file, "4096 cubed", &r);
+  rewind(file);
+  cr_assert(fgets(line, sizeof line, file) != NULL && fgetc(file) == EOF);
+  cr_assert(length == (int)strlen(line) && strchr(line, '\n') == line + length - 1, "one line and its end: %s", line);
+  cr_assert(strncmp(line, "4096 cubed: 7.05", 16) == 0 && strstr(line, "19495 GFLOP/s") != NULL, "%s", line);
+  fclose(file);
+}
+
+/* ---- Occupancy --------------------------------------------------------------------------------------------------- */
+
+/* What an SM of an H200 has. */
+static sgemm_device h200(void) {
+  sgemm_device d;
+  memset(&d, 0, sizeof d);
+  d.threads_per_sm = 2048;
+  d.blocks_per_sm = 32;
+  d.registers_per_sm = 65536;
+  d.shared_per_sm = 228 * 1024;
+  d.shared_reserved = 1024;
+  return d;
+}
+
+Test(occupancy, worked_figures) {
+  static const struct {
+    int threads, registers;
+    int64_t shared;
+    int blocks, warps;
+    sgemm_limit limit;
+  } cases[] = {
+      {1024, 32, 8192, 2, 64, SGEMM_LIMIT_THREADS},   /* 2048 / 1024 */
+      {48, 32, 0, 32, 64, SGEMM_LIMIT_THREADS},       /* 48 threads take the place of 64 */
+      {32, 32, 0, 32, 32, SGEMM_LIMIT_BLOCKS},        /* 64 blocks of a warp would fit, 32 may */
+      {256, 128, 8448, 2, 16, SGEMM_LIMIT_REGISTERS}, /* 4096 a warp: 4 in a quarter, 16 in all */
+      {256, 255, 0, 1, 8, SGEMM_LIMIT_REGISTERS},     /* 8160, rounded to 8192: 2 in a quarter */
+      {1024, 33, 0, 1, 32, SGEMM_LIMIT_REGISTERS},    /* 1056, rounded to 1280: 12 in a quarter, 48 in all */
+      {32, 96, 0, 20, 20, SGEMM_LIMIT_REGISTERS},     /* 3072: 5 in a quarter; 21 would fit the whole */
+      {1024, 128, 0, 0, 0, SGEMM_LIMIT_REGISTERS},    /* 16 warps fit, the block has 32 */
+      {128, 40, 49152, 4, 16, SGEMM_LIMIT_SHARED},    /* 49152 + 1024 reserved: 4.65 of them */
+      {128, 32, 115712, 2, 8, SGEMM_LIMIT_SHARED},    /* 113 KiB + 1: exactly half */
+      {128, 32, 115713, 1, 4, SGEMM_LIMIT_SHARED},    /* a byte more takes 128 */
+  };
+  const sgemm_device d = h200();
+  unsigned i;
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const sgemm_occupancy o = sgemm_occupancy_of(&d, cases[i].threads, cases[i].registers, cases[i].shared);
+    cr_assert(o.blocks == cases[i].blocks && o.warps == cases[i].warps && o.limit == cases[i].limit,
+              "case %u: %d blocks, %d warps, limit %d", i, o.blocks, o.warps, o.limit);
+    cr_assert(o.fraction == cases[i].warps / 64.0, "case %u: %g", i, o.fraction);
+  }
+}
+
+Test(occupancy, of_a_variant) {
+  const sgemm_device d = h200();
+  sgemm_occupancy o = {-1, -1, -1.0, SGEMM_LIMIT_THREADS};
+  resources_status = SGEMM_ERROR_UNAVAILABLE;
+  cr_assert(sgemm_variant_occupancy((sgemm_variant)0, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_ERROR_UNAVAILABLE);
+  cr_assert(o.blocks == -1, "untouched on error");
+  resources_status = SGEMM_SUCCESS;
+  cr_assert(sgemm_variant_occupancy(SGEMM_vectorized_128x128x8_8x8, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_SUCCESS);
+  cr_assert(o.blocks == 2 && o.warps == 16 && o.limit == SGEMM_LIMIT_REGISTERS);
+}
+
+/* ---- Selection --------------------------------------------------------------------------------------------------- */
+
+static const int64_t SIZES[] = {1, 3, 31, 64, 129, 1000, 4096, 70000};
+enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
+
+/* Shape i of all that SIZES make, with a batch that varies. */
+static sgemm_params shape(int i) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, SIZES[i % SIZE_COUNT], SIZES[i / SIZE_COUNT % SIZE_COUNT],
+                                     SIZES[i / SIZE_COUNT / SIZE_COUNT]);
+  p.batch = 1 + i % 3;
+  return p;
+}
+enum { SHAPES = SIZE_COUNT * SIZE_COUNT * SIZE_COUNT };
+
+/* The same answer for the same arguments, in whatever order and after whatever else is asked. */
+Test(selection, pure) {
+  sgemm_variant first[SHAPES];
+  int i;
+  compile(SGEMM_STAGE_COUNT);
+  for (i = 0; i < SHAPES; i++) {
+    const sgemm_params p = shape(i);
+    first[i] = sgemm_select(&p, SGEMM_STAGE_COUNT, 132);
+    cr_assert(sgemm_variant_get(first[i]) != NULL);
+  }
+  for (i = SHAPES - 1; i >= 0; i--) {
+    const sgemm_params p = shape(i), other = shape((i * 7 + 1) % SHAPES);
+    sgemm_select(&other, SGEMM_STAGE_doublebuffered, 1);
+    cr_assert(sgemm_select(&p, SGEMM_STAGE_COUNT, 132) == first[i], "shape %d", i);
+  }
+}
+
+Test(selection, only_compiled_rows_of_the_stage) {
+  int s, t, i;
+  for (s = 0; s <= SGEMM_STAGE_COUNT; s++)
+    for (t = 0; t <= SGEMM_STAGE_COUNT; t++) {
+      compile((sgemm_stage)s);
+      for (i = 0; i < SHAPES; i += 5) {
+        const sgemm_params p = shape(i);
+        const sgemm_variant v = sgemm_select(&p, (sgemm_stage)t, 132);
+        if (s != SGEMM_STAGE_COUNT && t != SGEMM_STAGE_COUNT && s != t)
+          cr_assert(v == SGEMM_VARIANT_COUNT, "stage %d of a build with %d only", t, s);
+        else
+          cr_assert(v != SGEMM_VARIANT_COUNT && compiled[v] &&
+                        (t == SGEMM_STAGE_COUNT || sgemm_variant_get(v)->stage == (sgemm_stage)t),
+                    "stage %d of a build with %d", t, s);
+      }
+    }
+  memset(compiled, 0, sizeof compiled);
+  for (i = 0; i < SHAPES; i += 5) {
+    const sgemm_params p = shape(i);
+    cr_assert(sgemm_select(&p, SGEMM_STAGE_COUNT, 132) == SGEMM_VARIANT_COUNT, "a build without any row");
+  }
+}

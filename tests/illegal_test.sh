@@ -1,0 +1,82 @@
+#!/bin/bash
+# Every illegal row of the table and every illegal configuration stops the compiler, with its own sentence.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+
+# Each line: the sentence of a rule | stage, BM, BN, BK, TM, TN, WM, WN, V, blocks of a row that breaks this rule alone.
+cat > "$work/rows" <<'TABLE'
+BM and BN must be multiples of WM and WN                 | naive,           64,  16,  1,  1,  1,  24,  16, 1, 2
+BM and BN must be multiples of WM and WN                 | naive,           64,  16,  1,  1,  1,  64,  24, 1, 2
+WM and WN must be multiples of TM and TN                 | naive,           96,  32,  1,  3,  1,  32,  32, 1, 1
+WM and WN must be multiples of TM and TN                 | naive,           32,  96,  1,  1,  3,  32,  32, 1, 1
+V must be 1 or 4                                         | naive,           64,  16,  1,  2,  2,  64,  16, 2, 1
+TM and TN must be multiples of V                         | naive,           64,  16,  1,  2,  4,  64,  16, 4, 1
+TM and TN must be multiples of V                         | naive,           64,  16,  1,  4,  2,  64,  16, 4, 1
+a block must be whole warps of 32 threads                | naive,            4,   4,  1,  1,  1,   4,   4, 1, 1
+a block has at most 1024 threads                         | naive,           64,  32,  1,  1,  1,  64,  32, 1, 1
+a multiprocessor holds at most 2048 threads              | naive,           32,  16,  1,  1,  1,  32,  16, 1, 5
+a multiprocessor holds at most 2048 threads              | naive,           32,  16,  1,  1,  1,  32,  16, 1, 0
+a warp tile must hold 32 thread tiles, or be the block's | tile2d,          64,  64,  8,  4,  4,  16,  64, 1, 1
+a warp tile must hold 32 thread tiles, or be the block's | tile2d,          64,  64,  8,  4,  4,  64,  32, 1, 1
+BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)  | vectorized,      64,  64,  4,  8,  8,  64,  64, 4, 1
+BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)  | tile2d,          64,  64, 64,  4,  4,  64,  64, 1, 1
+the threads must share each tile's loads evenly          | tile2d,          64,  64,  8,  2,  2,  64,  64, 1, 1
+the threads must share each tile's loads evenly          | tile2d,         256,  32,  8,  4,  4, 256,  32, 1, 1
+the threads must share each tile's loads evenly          | tile2d,          96,  64,  8, 12,  8,  96,  64, 1, 1
+static shared memory is at most 48 KiB                   | tile2d,         256, 256, 32,  8,  8, 256, 256, 1, 1
+static shared memory is at most 48 KiB                   | doublebuffered, 128, 128, 32,  8,  8,  32,  64, 4, 1
+TABLE
+
+# Every sentence between the first quotes behind each use of SGEMM__RULE.
+rules() { perl -0777 -ne 'print "$1\n" while /SGEMM__RULE\((?!condition)[^"]*"([^"]*)"/g' "$root/sgemm_kernels.cuh" | sort -u; }
+
+same "every rule has a row" "$(rules)" "$(sed 's/ *|.*//' "$work/rows" | sort -u)"
+
+cp "$root/sgemm.h" "$work"
+while IFS='|' read -r rule row; do
+  rule=$(sed 's/ *$//' <<< "$rule")
+  read -r stage BM BN BK TM TN WM WN V blocks <<< "${row//,/}"
+  name=sgemm_${stage}_${BM}x${BN}x${BK}_${TM}x${TN}
+  # The table with this row on top, in a build that stamps no kernel of the row.
+  sed "/^#define SGEMM_VARIANTS(X)/a\\
+  X($stage, $BM, $BN, $BK, $TM, $TN, $WM, $WN, $V, $blocks, 0, \"a row of the test\") \\\\" \
+    "$root/sgemm_kernels.cuh" > "$work/sgemm_kernels.cuh"
+  gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 -DSGEMM_STAGE=coalesced -I"$work" -I"$root" "$root/cpu/sgemm.c" \
+    > "$work/output" 2>&1 || true
+  # gcc writes \' for the apostrophe in a sentence.
+  same "$name, WM $WM, WN $WN, V $V, blocks $blocks" "$name: $rule" \
+    "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
+done < "$work/rows"
+
+# illegal SENTENCE COMPILER OPTION...: including sgemm.h meets the #error of this sentence.
+illegal() {
+  echo "$1" >> "$work/errors"
+  with "$2" refuse "${*:2}" "#error \"$1\"" "${@:2}" -I"$root" -c "$work/use.cu" -o "$work/use.o"
+}
+
+echo '#include "sgemm.h"' > "$work/use.cu"
+emit=-DSGEMM_IMPLEMENTATION
+model=-DSGEMM_CPU=1
+
+illegal "sgemm.h needs C11 or later" gcc -x c -std=c89
+illegal "sgemm.h needs C11 or later" gcc -x c -std=c99
+illegal "sgemm.h needs C++14 or later" g++ -x c++ -std=c++98
+illegal "sgemm.h needs C++14 or later" g++ -x c++ -std=c++11
+
+not_a_stage="SGEMM_STAGE is not a stage: all, or a name of SGEMM_STAGES in sgemm_kernels.cuh"
+illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE=tilde
+illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE=
+illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE
+illegal "$not_a_stage" nvcc $emit -DSGEMM_STAGE=tilde
+
+no_machine="SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
+illegal "$no_machine" gcc -x c $emit
+illegal "$no_machine" gcc -x c $emit -DSGEMM_CPU=0
+illegal "$no_machine" g++ -x c++ $emit
+
+illegal "the CPU model is C11: compile cpu/sgemm.c as C" g++ -x c++ $emit $model
+
+same "every #error has a case" "$(sort -u "$work/errors")" \
+  "$(sed -n 's/^#error "\(.*\)"$/\1/p' "$root"/{sgemm.h,sgemm_kernels.cuh,cpu/sgemm_cpu.h} | sort -u)"
+
+finish

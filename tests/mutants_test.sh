@@ -1,0 +1,65 @@
+#!/bin/bash
+# Each fault of mutants.txt, put into a copy of the headers, makes variants_test.c fail on the CPU model; the headers as they
+# are pass in the same way.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+
+# A directory a mutant, with its copy of both headers, and a line a mutant: name stage.
+mkdir "$work/control"
+cp "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$work/control"
+python3 - "$root/tests/mutants.txt" "$work" > "$work/list" <<'PYTHON'
+import pathlib, re, sys
+
+table, work = map(pathlib.Path, sys.argv[1:])
+for mutant in table.read_text().split("\n@ ")[1:]:
+    head, *lines = mutant.splitlines()
+    name, stage = head.split()
+    files = {path.name: path.read_text() for path in (work / "control").iterdir()}
+    why = ""
+    for edit in re.finditer(r"((?:^-.*\n)+)((?:^\+.*\n)+)", "\n".join(lines) + "\n", re.M):
+        old, new = (re.sub("^.", "", side, flags=re.M)[:-1] for side in edit.groups())
+        found = {file: text.count(old) for file, text in files.items()}
+        if sum(found.values()) != 1:
+            why = f"'{old.strip().splitlines()[0]}' is there {sum(found.values())} times"
+        files = {file: text.replace(old, new) for file, text in files.items()}
+    (work / name).mkdir()
+    for file, text in files.items():
+        (work / name / file).write_text(text)
+    print(name, stage, why)
+PYTHON
+
+# build DIRECTORY STAGE: variants_test.c with that directory's headers.
+build() {
+  gcc -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1 "-DSGEMM_STAGE=$2" -I"$1" -I"$root" "$root/cpu/sgemm.c" \
+    "$root"/tests/{variants_test,testing}.c -lcriterion -lopenblas -lpthread -lm -o "$work/suite" > "$work/output" 2>&1
+}
+
+# suite OPTION...: runs it; every 11th case of a sweep is enough.
+suite() { SGEMM_TEST_REDUCED=1 timeout 60 "$work/suite" "$@" > "$work/output" 2>&1; }
+
+# mutant NAME: dead if Criterion counts a failed test.
+mutant() {
+  if suite --fail-fast; then
+    fail "$1" "survives"
+  elif grep -qE 'Failing: [1-9]' "$work/output"; then
+    ok "$1"
+  else
+    fail "$1" "no test fails, but: $(tail -n 1 "$work/output")"
+  fi
+}
+
+while read -r name stage why; do
+  if [ -n "$why" ]; then
+    fail "$name" "$why"
+  elif ! build "$work/$name" "$stage"; then
+    fail "$name" "$(why)"
+  else
+    mutant "$name"
+  fi
+done < "$work/list"
+
+for stage in $(awk '{ print $2 }' "$work/list" | sort -u); do
+  if build "$work/control" "$stage"; then check "control $stage" suite; else fail "control $stage" "$(why)"; fi
+done
+
+finish

@@ -1,0 +1,391 @@
+#include "tests/testing.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+#include <cublas_v2.h>
+#else
+#include "cpu/sgemm_model.h"
+#include <cblas.h>
+#endif
+
+static const uint32_t POISON = 0x7fc0dead; /* a NaN whose payload no arithmetic produces */
+
+/* ---- Problems ---------------------------------------------------------------------------------------------------- */
+
+problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t n, int64_t k, layer layer) {
+  problem q;
+  memset(&q, 0, sizeof q);
+  q.p = sgemm_params_init((sgemm_op)op_a, (sgemm_op)op_b, m, n, k);
+  q.variant = variant;
+  q.layer = layer;
+  q.seed = 1;
+  return q;
+}
+
+const char *problem_fault(problem *q, const char *format, ...) {
+  const sgemm_params *p = &q->p;
+  const sgemm_variant_info *v = sgemm_variant_get(q->variant);
+  const int n = snprintf(q->fault, sizeof q->fault,
+                         "%s, order %d, ops %d %d, m %lld, n %lld, k %lld, ld %lld %lld %lld, alpha %g, beta %g, batch %lld"
+                         " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
+                         v ? v->name : "selected", p->order, p->op_a, p->op_b, (long long)p->m, (long long)p->n,
+                         (long long)p->k, (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (double)p->alpha,
+                         (double)p->beta, (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b,
+                         (long long)p->stride_c, (long long)q->A.offset, (long long)q->B.offset, (long long)q->C.offset,
+                         q->layer == EXACT ? "exact" : "rounding", (unsigned long long)q->seed);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(q->fault + n, sizeof q->fault - (size_t)n, format, arguments);
+  va_end(arguments);
+  return q->fault;
+}
+
+/* Sebastiano Vigna's splitmix64. */
+static uint64_t next_random(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+static float next_value(uint64_t *state, layer layer) {
+  const uint64_t r = next_random(state);
+  if (layer == EXACT)
+    return (float)((int)(r >> 33) % 17 - 8);
+  return (float)((int64_t)(r >> 41) * 2 + 1 - (1 << 24)) * 0x1p-24f;
+}
+
+static float *first_element(const matrix *x, float *image) { return image + GUARD + x->offset; }
+
+/* The host image of an operand whose op(X) is i_count x j_count: poison, and elements where `filled`. */
+static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, int64_t ld, int64_t batch, int64_t stride,
+                        int filled, layer layer, uint64_t *random) {
+  int64_t b, r, c, i;
+  x->rows = plain ? i_count : j_count;
+  x->width = plain ? j_count : i_count;
+  x->ld = ld;
+  x->batch = batch;
+  x->stride = stride;
+  x->row = plain ? ld : 1;
+  x->col = plain ? 1 : ld;
+  x->count = 2 * GUARD + x->offset;
+  if (x->rows > 0 && x->width > 0 && batch > 0)
+    x->count += (x->rows - 1) * ld + x->width + (batch - 1) * stride;
+  x->before = (float *)malloc((size_t)x->count * sizeof(float));
+  x->after = (float *)malloc((size_t)x->count * sizeof(float));
+  cr_assert(x->before != NULL && x->after != NULL, "no memory for a host image of %lld floats", (long long)x->count);
+  for (i = 0; i < x->count; i++)
+    memcpy(&x->before[i], &POISON, sizeof POISON);
+  if (filled)
+    for (b = 0; b < batch; b++)
+      for (r = 0; r < x->rows; r++)
+        for (c = 0; c < x->width; c++)
+          first_element(x, x->before)[b * stride + r * ld + c] = next_value(random, layer);
+}
+
+/* 1 if the product has a part in the result: otherwise A and B must not be read. */
+static int has_product(const sgemm_params *p) { return p->alpha != 0.0f && p->k > 0; }
+
+void problem_make(problem *q) {
+  const sgemm_params *p = &q->p;
+  const int row_major = p->order == SGEMM_ROW_MAJOR;
+  uint64_t random = q->seed;
+  matrix_make(&q->A, (p->op_a == SGEMM_N) == row_major, p->m, p->k, p->lda, p->batch, p->stride_a, has_product(p),
+              q->layer, &random);
+  matrix_make(&q->B, (p->op_b == SGEMM_N) == row_major, p->k, p->n, p->ldb, p->batch, p->stride_b, has_product(p),
+              q->layer, &random);
+  matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->layer, &random);
+}
+
+static void matrix_free(matrix *x) {
+  free(x->before);
+  free(x->after);
+  if (x->machine != NULL)
+    machine_free(x->machine);
+  x->before = x->after = x->machine = NULL;
+}
+
+void problem_free(problem *q) {
+  matrix_free(&q->A);
+  matrix_free(&q->B);
+  matrix_free(&q->C);
+}
+
+float *element(const matrix *x, int64_t b, int64_t i, int64_t j) {
+  return first_element(x, x->before) + b * x->stride + i * x->row + j * x->col;
+}
+
+float result(const problem *q, int64_t b, int64_t i, int64_t j) {
+  return first_element(&q->C, q->C.after)[b * q->C.stride + i * q->C.row + j * q->C.col];
+}
+
+static int matrix_upload(matrix *x) {
+  const size_t bytes = (size_t)x->count * sizeof(float);
+  if (x->machine == NULL)
+    x->machine = (float *)machine_alloc(bytes);
+  return x->machine == NULL || machine_upload(x->machine, x->before, bytes) != 0;
+}
+
+const char *problem_upload(problem *q) {
+  if (matrix_upload(&q->A) || matrix_upload(&q->B) || matrix_upload(&q->C) || machine_wait())
+    return problem_fault(q, "the operands cannot be brought to the machine");
+  q->p.A = first_element(&q->A, q->A.machine);
+  q->p.B = first_element(&q->B, q->B.machine);
+  q->p.C = first_element(&q->C, q->C.machine);
+  return NULL;
+}
+
+static int matrix_download(matrix *x) {
+  return machine_download(x->after, x->machine, (size_t)x->count * sizeof(float)) != 0;
+}
+
+const char *problem_download(problem *q) {
+  const int error = machine_wait();
+  if (error)
+    return problem_fault(q, "the machine reports: %s", machine_error(error));
+  return matrix_download(&q->A) || matrix_download(&q->B) || matrix_download(&q->C)
+             ? problem_fault(q, "the operands cannot be brought back")
+             : NULL;
+}
+
+static const char *status_fault(problem *q, sgemm_status status) {
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+  const char *more = machine_error(sgemm_cuda_error(status));
+#else
+  const char *more = sgemm_model_error();
+#endif
+  return status == SGEMM_SUCCESS ? NULL : problem_fault(q, "status %d, %s (%s)", status, sgemm_status_string(status), more);
+}
+
+const char *problem_run(problem *q, sgemm_stream stream) {
+  const char *fault = problem_upload(q);
+  if (fault == NULL)
+    fault = status_fault(q, q->variant == SGEMM_VARIANT_COUNT ? sgemm_run(&q->p, stream)
+                                                              : sgemm_run_variant(q->variant, &q->p, stream));
+  return fault != NULL ? fault : problem_download(q);
+}
+
+/* Bit for bit the same: otherwise which float, counted from the first element. */
+static const char *check_unchanged(problem *q, const char *name, const matrix *x, const float *after) {
+  int64_t i = 0;
+  if (memcmp(x->before, after, (size_t)x->count * sizeof(float)) == 0)
+    return NULL;
+  while (memcmp(&x->before[i], &after[i], sizeof(float)) == 0)
+    i++;
+  return problem_fault(q, "%s was written where nothing may be: float %lld of %lld from its first element, %g became %g",
+                       name, (long long)(i - GUARD - x->offset), (long long)(x->count - 2 * GUARD - x->offset),
+                       (double)x->before[i], (double)after[i]);
+}
+
+/* A NaN on either side of the last comparison makes it false. */
+static int agrees(double got, double want, double bound) {
+  if (isnan(want))
+    return isnan(got);
+  return got == want || fabs(got - want) <= bound;
+}
+
+/* Each result against the reference, or against another implementation's C within twice the bound; and all else that was
+   downloaded against what was uploaded. */
+static const char *check(problem *q, const float *other) {
+  const sgemm_params *p = &q->p;
+  const int64_t k_count = has_product(p) ? p->k : 0;
+  const size_t results = (size_t)(p->n > 0 ? p->n : 1);
+  double *B = (double *)malloc((size_t)(k_count + 2) * results * sizeof(double));
+  double *sum = B + (size_t)k_count * results, *size = sum + results;
+  float *rest = (float *)malloc((size_t)q->C.count * sizeof(float)); /* C less its results */
+  const char *fault = NULL;
+  int64_t b, i, j, k, compared = 0;
+  cr_assert(B != NULL && rest != NULL, "no memory for the reference");
+  memcpy(rest, q->C.after, (size_t)q->C.count * sizeof(float));
+  for (b = 0; b < p->batch; b++) {
+    for (k = 0; k < k_count; k++)
+      for (j = 0; j < p->n; j++)
+        B[k * p->n + j] = (double)*element(&q->B, b, k, j);
+    for (i = 0; i < p->m; i++) {
+      for (j = 0; j < p->n; j++)
+        sum[j] = size[j] = 0.0;
+      for (k = 0; k < k_count; k++) {
+        const double a = (double)*element(&q->A, b, i, k), *row = B + k * p->n;
+        for (j = 0; j < p->n; j++) {
+          sum[j] += a * row[j];
+          size[j] += fabs(a * row[j]);
+        }
+      }
+      for (j = 0; j < p->n && fault == NULL; j++) {
+        const float *before = element(&q->C, b, i, j);
+        const int64_t at = before - q->C.before;
+        const double alpha = (double)p->alpha, beta = (double)p->beta, got = (double)q->C.after[at];
+        const double c = p->beta != 0.0f ? (double)*before : 0.0;
+        const double scaled = k_count > 0 ? alpha * sum[j] : 0.0, magnitude = k_count > 0 ? fabs(alpha) * size[j] : 0.0;
+        const double want = p->beta != 0.0f ? scaled + beta * c : scaled;
+        const double bound = q->layer == EXACT ? 0.0 : (double)(p->k + 2) * 0x1p-24 * (magnitude + fabs(beta * c));
+        compared++;
+        rest[at] = *before;
+        if (!q->nonfinite && !isfinite(want))
+          fault = problem_fault(q, "the reference of C(%lld, %lld) is not finite", (long long)i, (long long)j);
+        else if (q->layer == EXACT && isfinite(want) && (double)(float)want != want)
+          fault = problem_fault(q, "the reference of C(%lld, %lld) is no float", (long long)i, (long long)j);
+        else if (other != NULL ? !agrees(got, (double)other[at], 2.0 * bound) : !agrees(got, want, bound))
+          fault = problem_fault(q, "C(%lld, %lld) of matrix %lld is %.9g, want %.9g%s, bound %.3g", (long long)i,
+                                (long long)j, (long long)b, got, other != NULL ? (double)other[at] : want,
+                                other != NULL ? " (BLAS)" : "", other != NULL ? 2.0 * bound : bound);
+      }
+    }
+  }
+  if (fault == NULL && compared == 0)
+    fault = problem_fault(q, "nothing was compared");
+  if (fault == NULL)
+    fault = check_unchanged(q, "A", &q->A, q->A.after);
+  if (fault == NULL)
+    fault = check_unchanged(q, "B", &q->B, q->B.after);
+  if (fault == NULL)
+    fault = check_unchanged(q, "C", &q->C, rest);
+  free(rest);
+  free(B);
+  return fault;
+}
+
+const char *problem_check(problem *q) { return check(q, NULL); }
+
+const char *problem_solve(problem *q, sgemm_stream stream) {
+  const char *fault;
+  problem_make(q);
+  fault = problem_run(q, stream);
+  if (fault == NULL)
+    fault = problem_check(q);
+  problem_free(q);
+  return fault;
+}
+
+/* ---- The machine's BLAS ------------------------------------------------------------------------------------------ */
+
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+
+/* cuBLAS is column-major: a row-major product is the transposed one with its operands in the other order. */
+static int blas(const sgemm_params *p) {
+  static cublasHandle_t handle;
+  const int swap = p->order == SGEMM_ROW_MAJOR;
+  const cublasOperation_t op_a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
+  const cublasOperation_t op_b = p->op_b == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
+  if (handle == NULL && (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS ||
+                         cublasSetMathMode(handle, CUBLAS_PEDANTIC_MATH) != CUBLAS_STATUS_SUCCESS))
+    return 1;
+  return (swap ? cublasSgemm(handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &p->alpha, p->B, (int)p->ldb, p->A,
+                             (int)p->lda, &p->beta, p->C, (int)p->ldc)
+               : cublasSgemm(handle, op_a, op_b, (int)p->m, (int)p->n, (int)p->k, &p->alpha, p->A, (int)p->lda, p->B,
+                             (int)p->ldb, &p->beta, p->C, (int)p->ldc)) != CUBLAS_STATUS_SUCCESS;
+}
+
+#else
+
+static int blas(const sgemm_params *p) {
+  cblas_sgemm((CBLAS_ORDER)p->order, (CBLAS_TRANSPOSE)p->op_a, (CBLAS_TRANSPOSE)p->op_b, (int)p->m, (int)p->n, (int)p->k,
+              p->alpha, p->A, (int)p->lda, p->B, (int)p->ldb, p->beta, p->C, (int)p->ldc);
+  return 0;
+}
+
+#endif
+
+static const char *check_blas(problem *q) {
+  float *ours = q->C.after;
+  float *theirs = q->C.after = (float *)malloc((size_t)q->C.count * sizeof(float));
+  const char *fault = theirs == NULL ? "no memory for BLAS's result" : problem_upload(q);
+  if (fault == NULL && blas(&q->p) != 0)
+    fault = problem_fault(q, "BLAS fails");
+  if (fault == NULL)
+    fault = problem_download(q);
+  q->C.after = ours;
+  if (fault == NULL)
+    fault = check(q, theirs);
+  free(theirs);
+  return fault;
+}
+
+const char *problem_check_blas(problem *q) {
+  if (!has_product(&q->p))
+    return NULL; /* OpenBLAS 0.3.21 multiplies small A and B by alpha = 0, so that their NaNs stay */
+  return check_blas(q);
+}
+
+/* ---- Cases ------------------------------------------------------------------------------------------------------- */
+
+/* Each shape once with each op pair. SGEMM_TEST_REDUCED=1 keeps every 11th case: the sanitizers are slow, and 11 has no
+   factor in common with the sizes of the lists below. */
+enum { SHAPES = 5 * 5 * 5, ROUNDS = 4 };
+
+static int is_set(const char *name) {
+  const char *value = getenv(name);
+  return value != NULL && strcmp(value, "1") == 0;
+}
+
+static int64_t ring(int tile, int i) {
+  const int64_t sizes[5] = {1, tile - 1, tile, tile + 1, 2 * tile + 1};
+  return sizes[i];
+}
+
+int sweep(problem *q, sgemm_variant variant, layer layer, int i) {
+  static const float pairs[5][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {0.0f, 0.5f}, {0.5f, 0.0f}, {-0.7f, 1.3f}};
+  static const int surplus[3] = {0, 1, PRIME};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const int c = is_set("SGEMM_TEST_REDUCED") ? 11 * i : i; /* mixed radix: round, m, n, k */
+  const int i_m = c / 25 % 5, i_n = c / 5 % 5, i_k = c % 5, round = c / SHAPES;
+  const int ops = (i_m + 2 * i_n + 3 * i_k + round) % 4, pair = (i_m + i_n + i_k + round) % 5;
+  const int transposed = c % 2 ? SGEMM_T : SGEMM_C;
+  const int64_t m = ring(v->BM, i_m);
+  int64_t n = ring(v->BN, i_n), k = ring(v->BK > 1 ? v->BK : 8, i_k);
+  if (c >= SHAPES * ROUNDS)
+    return 0;
+  while (n == m)
+    n += 3; /* 3 and 5: no shape comes twice */
+  while (k == m || k == n)
+    k += 5;
+  *q = problem_of(variant, ops / 2 ? transposed : SGEMM_N, ops % 2 ? transposed : SGEMM_N, m, n, k, layer);
+  q->p.alpha = pairs[pair][0];
+  q->p.beta = pairs[pair][1];
+  if (layer == EXACT && pair == 4) { /* exact in binary, unlike 0.7 and 1.3 */
+    q->p.alpha = -0.75f;
+    q->p.beta = 1.25f;
+  }
+  q->p.lda += surplus[c % 3];
+  q->p.ldb += surplus[c / 3 % 3];
+  q->p.ldc += surplus[c / 9 % 3];
+  q->seed = (uint64_t)c + 1;
+  return 1;
+}
+
+/* ---- Schedules --------------------------------------------------------------------------------------------------- */
+
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+
+sgemm_stream schedule(int i) {
+  static cudaStream_t streams[SCHEDULES];
+  cudaStream_t *stream = &streams[i % SCHEDULES];
+  if (i % SCHEDULES != 0 && *stream == NULL)
+    cr_assert(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking) == cudaSuccess, "no stream");
+  return *stream;
+}
+
+#else
+
+sgemm_stream schedule(int i) {
+  static const sgemm_model models[SCHEDULES] = {{SGEMM_MODEL_FORWARD, 0, 1},
+                                                {SGEMM_MODEL_BACKWARD, 0, 2},
+                                                {SGEMM_MODEL_SHUFFLED, 1, 1},
+                                                {SGEMM_MODEL_SHUFFLED, 2, 2},
+                                                {SGEMM_MODEL_SHUFFLED, 3, 3}};
+  sgemm_model_set(&models[i % SCHEDULES]);
+  return NULL;
+}
+
+#endif
+
+void need_machine(void) {
+  if (machine_present())
+    return;
+  cr_assert(!is_set("SGEMM_REQUIRE_GPU"), "no GPU, and SGEMM_REQUIRE_GPU=1 asks for one");
+  cr_skip_test("no GPU: skipped");
+}
