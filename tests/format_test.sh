@@ -1,0 +1,21 @@
+#!/bin/bash
+# Every source is as clang-format 14 writes it.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+
+formatter=
+for candidate in clang-format-14 clang-format; do
+  if [ -z "$formatter" ] && "$candidate" --version 2> /dev/null | grep -q 'version 14\.'; then formatter=$candidate; fi
+done
+
+cd "$root"
+while read -r source; do
+  if [ -n "$formatter" ]; then
+    check "$source" "$formatter" "-style=file:$root/.clang-format" --dry-run -Werror "$source"
+  else
+    skip "$source" "no clang-format 14"
+  fi
+done < <(find . \( -name 'bazel-*' -o -name .git \) -prune -o -name '*.[ch]' -print -o -name '*.cu' -print \
+  -o -name '*.cuh' -print | sed 's|^\./||' | sort)
+
+finish
