@@ -262,7 +262,9 @@ SGEMM__DEVICE sgemm__tile sgemm__tile_of_block(const sgemm__args *p, const sgemm
 
 /* Which results of the tile a thread owns: TM x TN of them in pieces of V consecutive rows and columns; the pieces lie
    `down` rows and `across` columns apart, as far as the threads of a warp tile reach, so that lanes side by side own
-   columns side by side: shared loads then meet no bank twice, and stores to C are coalesced. */
+   columns side by side: shared loads then meet no bank twice, and stores to C are coalesced. In a warp's tile, lanes
+   4q to 4q + 3 own a 2 x 2 square of pieces: lanes i and i ^ 1 then read the same of A and i and i ^ 2 the same of B, which
+   lets the hardware serve a 128-bit load of a warp in 2 wavefronts; it takes 4 where neither holds. */
 typedef struct sgemm__place {
   int row, col;     /* of the thread's first result in the tile */
   int down, across; /* constants: WM/TM * V, WN/TN * V */
@@ -271,9 +273,12 @@ typedef struct sgemm__place {
 SGEMM__DEVICE sgemm__place sgemm__place_of_thread(const sgemm__shape *s) {
   const int lanes_m = s->WM / s->TM, lanes_n = s->WN / s->TN; /* threads of a warp tile along m and n */
   const int warp = sgemm__thread() / (lanes_m * lanes_n), lane = sgemm__thread() % (lanes_m * lanes_n);
+  const int squares = lanes_m * lanes_n == 32, across = lanes_n / 2; /* squares side by side */
+  const int lane_m = squares ? lane / 4 / across * 2 + lane / 2 % 2 : lane / lanes_n;
+  const int lane_n = squares ? lane / 4 % across * 2 + lane % 2 : lane % lanes_n;
   sgemm__place place;
-  place.row = warp / (s->BN / s->WN) * s->WM + lane / lanes_n * s->V;
-  place.col = warp % (s->BN / s->WN) * s->WN + lane % lanes_n * s->V;
+  place.row = warp / (s->BN / s->WN) * s->WM + lane_m * s->V;
+  place.col = warp % (s->BN / s->WN) * s->WN + lane_n * s->V;
   place.down = lanes_m * s->V;
   place.across = lanes_n * s->V;
   return place;
