@@ -316,7 +316,7 @@ static inline sgemm_metrics sgemm_metrics_of(const sgemm_params *p, double elaps
   return r;
 }
 
-/* One line, no newline inside: "label: 7.050 ms, 19496 GFLOP/s, ...". Returns fprintf's result. */
+/* One line: "label: 7.0500 ms, 19495 GFLOP/s, ...". Returns fprintf's result. */
 static inline int sgemm_metrics_print(FILE *file, const char *label, const sgemm_metrics *r) {
   return fprintf(file,
                  "%s: %.4f ms, %.0f GFLOP/s, %.1f GB/s, %.1f FLOP/byte, %.1f %% of peak, %.1f %% of cuBLAS\n", label,

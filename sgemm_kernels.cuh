@@ -616,11 +616,13 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
 #define SGEMM__KERNEL_blocked(stage, ...) SGEMM__KERNEL_tiles(blocked, 1, __VA_ARGS__)
 #define SGEMM__KERNEL_doublebuffered(stage, ...) SGEMM__KERNEL_tiles(doublebuffered, 2, __VA_ARGS__)
 
-#define SGEMM__CHECK_direct(name, ...)
+#define SGEMM__CHECK_direct(name, BM, BN, BK, TM, TN, WM, WN, V)                                                       \
+  SGEMM__RULE((TM) == 1 && (TN) == 1 && (BK) == 1 && (V) == 1, "a direct stage computes one result a thread", name)
 #define SGEMM__CHECK_blocked(...) SGEMM__CHECK_TILED(__VA_ARGS__, 1)
 #define SGEMM__CHECK_doublebuffered(...) SGEMM__CHECK_TILED(__VA_ARGS__, 2)
 
 #define SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, ops) SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), ops)
+// clang-format off
 #define SGEMM__FOUR(kernel, stage, BM, BN, BK, TM, TN, ...)                                                            \
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _nn), BM, BN, BK, TM, TN, __VA_ARGS__, 0, 0)                \
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _nt), BM, BN, BK, TM, TN, __VA_ARGS__, 0, 1)                \
@@ -633,6 +635,7 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
   (SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V)                                              \
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
     SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, SGEMM__BODY_##stage), stage, BM, BN, BK, TM, TN, WM, WN, V, blocks))
+// clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)
 

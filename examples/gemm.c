@@ -1,8 +1,8 @@
 /* gemm.c: multiplies the matrices of two .npy files; gemm --help says how.
 
-   A matrix in Fortran order is its own transpose in C order, so nothing has to be copied: the op of an operand flips, and
-   where C0 is in Fortran order the whole call becomes column-major and so does the result's file. Only a batch in Fortran
-   order, whose matrices lie interleaved element by element, is put in C order first. */
+   A matrix in Fortran order is its own transpose in C order, so nothing has to be copied: an operand's op flips, and
+   where C0 is in Fortran order the whole call becomes column-major and so does the result's file. Only a batch in
+   Fortran order, whose matrices lie interleaved element by element, is put in C order first. */
 #define _XOPEN_SOURCE 700 /* mkstemp(), realpath(), fsync(), sigaction() */
 
 #include "examples/machine.h"
@@ -51,7 +51,7 @@ static void watch_signals(void) {
     if (action.sa_handler == SIG_IGN) /* nohup's wish */
       continue;
     action.sa_handler = interrupted;
-    action.sa_flags = (int)SA_RESETHAND;
+    action.sa_flags = SA_RESETHAND;
     sigaction(numbers[i], &action, NULL);
   }
   signal(SIGXFSZ, SIG_IGN); /* write() then says that the file grows too large */
@@ -80,13 +80,13 @@ static _Noreturn void help(void) {
          "\n"
          "C = alpha * op(A) * op(B) + beta * C0 in float32, on the %s.\n"
          "\n"
-         "A, B and C0 hold float32, or float64, which is rounded, in C or Fortran order: a matrix, or a 3-D array, which\n"
-         "is a batch of matrices. Two batches are multiplied pair by pair, a matrix and a batch each with each. C is in\n"
-         "float32 and in C order, or as C0 if that is a matrix in Fortran order. It appears whole or not at all, unless\n"
-         "its name is that of a pipe or device.\n"
+         "A, B and C0 hold float32, or float64, which is rounded, in C or Fortran order. A 3-D array is a batch of\n"
+         "matrices; two batches are multiplied pair by pair, a matrix and a batch each with each. C is float32 in C\n"
+         "order, or in Fortran order where C0 is a matrix in Fortran order. Its file appears whole or not at all,\n"
+         "unless the name is that of a pipe or a device. The exit status is 0, or 2 with one line that says why.\n"
          "\n"
          "  -o C.npy      the result's file; -o - for standard output\n"
-         "  --op XY       op(A) and op(B): N for the matrix itself, T for its transpose; NN (default), NT, TN or TT\n"
+         "  --op XY       op(A) and op(B), N for the matrix itself, T for its transpose: NN (default), NT, TN, TT\n"
          "  --alpha X     default 1\n"
          "  --beta Y      default 0; any other needs --c\n"
          "  --c C0.npy    needs --beta\n"
@@ -124,7 +124,7 @@ static options parse(char **argv) {
   const char *ops = "NN", *alpha = "1", *beta = NULL, *stage = NULL;
   const struct {
     const char *name, **value;
-  } known[] = {{"-o", &o.out},     {"--op", &ops}, {"--alpha", &alpha},
+  } known[] = {{"-o", &o.out},    {"--op", &ops}, {"--alpha", &alpha},
                {"--beta", &beta}, {"--c", &o.c},  {"--stage", &stage}};
   const size_t count = sizeof known / sizeof *known;
   for (argv++; *argv != NULL; argv++) {
@@ -225,11 +225,9 @@ static char target[PATH_MAX];
 static FILE *open_output(const char *path) {
   struct stat old;
   const int exists = stat(path, &old) == 0;
-  const mode_t mask = umask(0);
   const char *slash;
   FILE *file;
   int descriptor;
-  umask(mask);
   if (strcmp(path, "-") == 0)
     return stdout;
   if (exists && !S_ISREG(old.st_mode)) {
@@ -243,8 +241,11 @@ static FILE *open_output(const char *path) {
     snprintf(temporary, sizeof temporary, "%.*s.gemm-XXXXXX", slash != NULL ? (int)(slash + 1 - target) : 0, target);
     descriptor = mkstemp(temporary);
     file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
-    if (file != NULL)
+    if (file != NULL) {
+      const mode_t mask = umask(0); /* there is no other way to ask */
+      umask(mask);
       fchmod(descriptor, exists ? old.st_mode & 0777 : 0666 & ~mask);
+    }
   }
   if (file == NULL)
     fail("%s: %s", path, strerror(errno));

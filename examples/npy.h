@@ -1,5 +1,5 @@
-/* npy.h: reads and writes numpy's .npy files of float32, and reads float64 rounded to float32. One header, plain C11; it
-   neither prints nor exits.
+/* npy.h: reads and writes numpy's .npy files of float32, and reads float64 rounded to float32. One header, plain C11;
+   it neither prints nor exits.
 
        npy_array a;
        char error[NPY_ERROR];
@@ -16,9 +16,9 @@
        header     {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   a Python literal, spaces, a newline
        data       in C order (last index fastest) or Fortran order (first index fastest), to the end of the file
 
-   descr may leave the byte order to the machine ('=f4', '|f4', 'f4'), which has to be little-endian. Every other type is
-   refused, and so is whatever else Python would take for a literal but numpy never writes. A size in the header is only a
-   claim: memory grows with the data that arrives. */
+   descr may leave the byte order to the machine ('=f4', '|f4', 'f4'), which has to be little-endian. Any other type is
+   refused, and so is whatever else Python would take for a literal but numpy never writes. A size in the header is only
+   a claim: memory grows with the data that arrives. */
 #ifndef NPY_H
 #define NPY_H
 
@@ -246,7 +246,7 @@ static inline int npy__header(FILE *file, npy_array *a, size_t *width, char *err
   return 0;
 }
 
-/* Reads a whole array, after which the file must end. 0 is success; otherwise error says in a sentence what is wrong. */
+/* Reads a whole array, after which the file must end. 0 is success; otherwise error says what is wrong. */
 static inline int npy_read(FILE *file, npy_array *a, char *error) {
   double wide[1024];
   int64_t count, done = 0, room = 0;
@@ -301,8 +301,8 @@ static inline int npy_read(FILE *file, npy_array *a, char *error) {
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-/* Writes the array as float32, format version 1.0, its data on a multiple of 64 bytes. 0 is success, otherwise errno says
-   what is wrong; whether the last bytes reach the disk, only fclose() knows. */
+/* Writes the array in format version 1.0, its data on a multiple of 64 bytes. 0 is success, otherwise errno says what
+   is wrong; whether the last bytes reach the disk, only fclose() knows. */
 static inline int npy_write(FILE *file, const npy_array *a) {
   char shape[NPY_SHAPE], header[NPY_SHAPE + 64];
   const size_t count = (size_t)npy_count(a->dims, a->shape);

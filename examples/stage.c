@@ -1,9 +1,9 @@
-/* stage.c: a stage picked at compile time. The implementation that this program links is compiled with -DSGEMM_STAGE=NAME;
-   then only that stage's rows exist and sgemm_run() uses them, with no change to the callers. With -DSGEMM_IMPLEMENTATION
-   this file is the implementation as well:
+/* stage.c: a stage picked at compile time. Where the implementation is compiled with -DSGEMM_STAGE=NAME, only that
+   stage's rows exist and sgemm_run() uses them; its callers do not change. This program links an implementation, or
+   is one:
 
-       nvcc -x cu -I. -DMACHINE_CUDA=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c
-       gcc -std=c11 -I. -DSGEMM_CPU=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c -lpthread -lm         */
+     nvcc -x cu -I. -DMACHINE_CUDA=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c
+     gcc -std=c11 -I. -DSGEMM_CPU=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c -lpthread -lm */
 #include "examples/machine.h"
 #include "sgemm.h"
 

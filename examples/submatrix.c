@@ -1,10 +1,11 @@
-/* submatrix.c: C's middle block += a block of A times a block of B, in place inside larger matrices and on a stream of its
-   own. A block is a pointer to its first element and the leading dimension of the matrix around it. */
+/* submatrix.c: C's middle block += a block of A times a block of B, in place inside larger matrices and on a stream. A
+   block is a pointer to its first element and the leading dimension of the matrix around it. */
 #include "examples/machine.h"
 #include "sgemm.h"
 
-enum { ROWS = 300, COLS = 257, DEPTH = 129 };                    /* A is ROWS x DEPTH, B DEPTH x COLS, C ROWS x COLS */
-enum { M = 100, N = 90, K = 70, I = 101, J = 83, L = 31 };       /* the block: C from (I, J), A from (I, L), B from (L, J) */
+enum { ROWS = 300, COLS = 257, DEPTH = 129 }; /* A is ROWS x DEPTH, B DEPTH x COLS, C ROWS x COLS */
+enum { M = 100, N = 90, K = 70 };             /* the blocks' sizes */
+enum { I = 101, J = 83, L = 31 };             /* where they begin: C's at (I, J), A's at (I, L), B's at (L, J) */
 static float A[ROWS][DEPTH], B[DEPTH][COLS], before[ROWS][COLS], C[ROWS][COLS];
 
 /* Small whole numbers, so that float32 is exact and a plain loop must agree to the bit. */

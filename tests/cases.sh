@@ -1,5 +1,5 @@
-# cases.sh: what the shell tests share. They source it, list cases with the functions below and end with `finish`. Works in
-# a checkout and in Bazel's runfiles, where the tree has the same shape.
+# cases.sh: what the shell tests share. They source it, list cases with the functions below and end with `finish`. Works
+# in a checkout and in Bazel's runfiles, where the tree has the same shape.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d "${TEST_TMPDIR:-${TMPDIR:-/tmp}}/sgemm_cases.XXXXXX")
@@ -60,12 +60,14 @@ with() {
   if command -v "$1" > /dev/null; then "${@:2}"; else skip "$3" "no $1"; fi
 }
 
+# The CUDA toolkit's directory, as bazel/local_cuda.bzl looks for it; empty where there is none.
 cuda=
-for candidate in "${CUDA_PATH:-}" "$(nvcc=$(command -v nvcc) && dirname "$(dirname "$(realpath "$nvcc")")")" /usr/local/cuda; do
+on_path=$(realpath "$(command -v nvcc)" 2> /dev/null || true)
+for candidate in "${CUDA_PATH:-}" "${on_path%/bin/nvcc}" /usr/local/cuda; do
   if [ -z "$cuda" ] && [ -n "$candidate" ] && [ -x "$candidate/bin/nvcc" ]; then cuda=$candidate; fi
 done
 
-# nvcc names its temporary files after its process id, and ids repeat in Bazel's sandboxes: each call gets its own place.
+# nvcc names its temporary files after its process id, and ids repeat in Bazel's sandboxes: each call has its own place.
 if [ -n "$cuda" ]; then
   nvcc() { TMPDIR=$(mktemp -d "$work/nvcc.XXXXXX") "$cuda/bin/nvcc" "$@"; }
 fi

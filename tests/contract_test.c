@@ -1,5 +1,5 @@
-/* What sgemm_run() and its kin promise for any row: the first fault in the documented order, C untouched on error, quick
-   returns, and BLAS's argument list. */
+/* What sgemm_run() and its kin promise for any row: the first fault in the documented order, C untouched on error,
+   quick returns, and BLAS's argument list. */
 #include "tests/testing.h"
 
 #include <string.h>
@@ -79,64 +79,65 @@ enum { ROW = SGEMM_ROW_MAJOR, COL = SGEMM_COL_MAJOR, N = SGEMM_N, T = SGEMM_T, C
 
 typedef struct call {
   const char *what;
+  sgemm_status status;
   int order, op_a, op_b;
   int64_t m, n, k, lda, ldb, ldc, batch, stride_a, stride_b, stride_c;
-  sgemm_status status;
 } call;
 
 // clang-format off
+#define CALL(what, status, ...) {what, SGEMM_ERROR_##status, __VA_ARGS__}
 static const call calls[] = {
-  /* what                          order  A    B    m         n   k   lda  ldb  ldc  batch  strides a b c      status  */
-  {"order 0",                        0,   N,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_ORDER},
-  {"order 103",                    103,   N,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_ORDER},
-  {"op_a 0",                       ROW,   0,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_A},
-  {"op_a 114",                     ROW, 114,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_A},
-  {"op_b 'T'",                     ROW,   N, 'T',   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_B},
-  {"op_b 110",                     COL,   N, 110,   5,        6,  7,  7,   7,   6,   1,     35,   42,  30,     SGEMM_ERROR_OP_B},
-  {"m -1",                         ROW,   N,   N,  -1,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_M},
-  {"m the most negative",          COL,   N,   N,  INT64_MIN, 6,  7,  7,   7,   6,   1,     35,   42,  30,     SGEMM_ERROR_M},
-  {"n -1",                         ROW,   N,   N,   5,       -1,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_N},
-  {"n -1, m 0",                    ROW,   N,   N,   0,       -1,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_N},
-  {"k -1",                         ROW,   N,   N,   5,        6, -1,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_K},
-  {"k -1, n 0",                    ROW,   N,   N,   5,        0, -1,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_K},
-  {"lda < k",                      ROW,   N,   N,   5,        6,  7,  6,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
-  {"lda < m, A transposed",        ROW,   T,   N,   5,        6,  7,  4,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
-  {"lda < m, A conjugated",        ROW,   C,   N,   5,        6,  7,  4,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
-  {"lda < m, column-major",        COL,   N,   N,   5,        6,  7,  4,   7,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
-  {"lda < k, column-major, T",     COL,   T,   N,   5,        6,  7,  6,   7,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDA},
-  {"lda 0, k 0",                   ROW,   N,   N,   5,        6,  0,  0,   6,   6,   1,      0,    0,  30,     SGEMM_ERROR_LDA},
-  {"lda negative, m 0",            ROW,   T,   N,   0,        6,  7, -1,   6,   6,   1,      0,   42,   0,     SGEMM_ERROR_LDA},
-  {"ldb < n",                      ROW,   N,   N,   5,        6,  7,  7,   5,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
-  {"ldb < k, B transposed",        ROW,   N,   T,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
-  {"ldb < k, B conjugated",        ROW,   N,   C,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
-  {"ldb < k, column-major",        COL,   N,   N,   5,        6,  7,  5,   6,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
-  {"ldb < n, column-major, T",     COL,   N,   T,   5,        6,  7,  5,   5,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDB},
-  {"ldb 0, n 0",                   ROW,   N,   N,   5,        0,  7,  7,   0,   6,   1,     35,    0,   0,     SGEMM_ERROR_LDB},
-  {"ldc < n",                      ROW,   N,   N,   5,        6,  7,  7,   6,   5,   1,     35,   42,  30,     SGEMM_ERROR_LDC},
-  {"ldc < m, column-major",        COL,   N,   N,   5,        6,  7,  5,   7,   4,   1,     35,   42,  30,     SGEMM_ERROR_LDC},
-  {"ldc 0, n 0",                   ROW,   N,   N,   5,        0,  7,  7,   6,   0,   1,     35,    0,   0,     SGEMM_ERROR_LDC},
-  {"batch -1",                     ROW,   N,   N,   5,        6,  7,  7,   6,   6,  -1,     35,   42,  30,     SGEMM_ERROR_BATCH},
-  {"stride_a -1",                  ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     -1,   42,  30,     SGEMM_ERROR_STRIDE_A},
-  {"stride_b -1",                  ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   -1,  30,     SGEMM_ERROR_STRIDE_B},
-  {"stride_c 0",                   ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   42,   0,     SGEMM_ERROR_STRIDE_C},
-  {"stride_c an element short",    ROW,   N,   N,   5,        6,  7,  7,   6,   8,   2,     35,   42,  37,     SGEMM_ERROR_STRIDE_C},
-  {"stride_c short, column-major", COL,   N,   N,   5,        6,  7,  5,   7,   8,   2,     35,   42,  44,     SGEMM_ERROR_STRIDE_C},
-  {"stride_c negative",            ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   42, -30,     SGEMM_ERROR_STRIDE_C},
-  {"interleaved rows overlap",     ROW,   N,   N,   5,        6,  7,  7,   6,  12,   2,     35,   42,   5,     SGEMM_ERROR_STRIDE_C},
-  {"interleaved rows wrap",        ROW,   N,   N,   5,        6,  7,  7,   6,  17,   3,     35,   42,   6,     SGEMM_ERROR_STRIDE_C},
-  {"A beyond 2^60",                ROW,   N,   N,   5,        6,  7,  BIG, 6,   6,   1,     35,   42,  30,     SGEMM_ERROR_TOO_LARGE},
-  {"B beyond 2^60",                ROW,   N,   N,   5,        6,  7,  7,   BIG, 6,   1,     35,   42,  30,     SGEMM_ERROR_TOO_LARGE},
-  {"C beyond 2^60",                ROW,   N,   N,   5,        6,  7,  7,   6,   BIG, 1,     35,   42,  30,     SGEMM_ERROR_TOO_LARGE},
-  {"batch of A beyond 2^60",       ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     BIG,  42,  30,     SGEMM_ERROR_TOO_LARGE},
-  {"batch of B beyond 2^60",       ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,  BIG,  30,     SGEMM_ERROR_TOO_LARGE},
-  {"batch of C beyond 2^60",       ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,     35,   42,  BIG,    SGEMM_ERROR_TOO_LARGE},
-  {"sizes whose product wraps",    ROW,   N,   N,   BIG,      6, 16, 16,   6,   6,   1,      0,   96,   0,     SGEMM_ERROR_TOO_LARGE},
-  {"nothing but A",                ROW,   N,   N,   5,        6,  7,  7,   6,   6,   1,     35,   42,  30,     SGEMM_ERROR_A},
-  {"nothing but A, all C and T",   COL,   C,   T,   5,        6,  7,  7,   6,   5,   1,     35,   42,  30,     SGEMM_ERROR_A},
-  {"strides of a single matrix",   ROW,   N,   N,   5,        6,  7,  7,   6,   6,   1,     -1,   -1,  -1,     SGEMM_ERROR_A},
-  {"shared A and B",               ROW,   N,   N,   5,        6,  7,  7,   6,   6,   2,      0,    0,  30,     SGEMM_ERROR_A},
-  {"the least stride_c",           ROW,   N,   N,   5,        6,  7,  7,   6,   8,   2,     35,   42,  38,     SGEMM_ERROR_A},
-  {"interleaved rows that fit",    ROW,   N,   N,   5,        6,  7,  7,   6,  18,   3,     35,   42,   6,     SGEMM_ERROR_A},
+  /* what, status; order, ops of A and B; m, n, k; lda, ldb, ldc; batch and the strides of A, B and C */
+  CALL("order 0",                      ORDER,       0,   N,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("order 103",                    ORDER,     103,   N,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("op_a 0",                       OP_A,      ROW,   0,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("op_a 114",                     OP_A,      ROW, 114,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("op_b 'T'",                     OP_B,      ROW,   N, 'T',         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("op_b 110",                     OP_B,      COL,   N, 110,         5,  6,  7,   7,   7,   6,  1,  35,  42,  30),
+  CALL("m -1",                         M,         ROW,   N,   N,        -1,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("m the most negative",          M,         COL,   N,   N, INT64_MIN,  6,  7,   7,   7,   6,  1,  35,  42,  30),
+  CALL("n -1",                         N,         ROW,   N,   N,         5, -1,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("n -1, m 0",                    N,         ROW,   N,   N,         0, -1,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("k -1",                         K,         ROW,   N,   N,         5,  6, -1,   7,   6,   6,  1,  35,  42,  30),
+  CALL("k -1, n 0",                    K,         ROW,   N,   N,         5,  0, -1,   7,   6,   6,  1,  35,  42,  30),
+  CALL("lda < k",                      LDA,       ROW,   N,   N,         5,  6,  7,   6,   6,   6,  1,  35,  42,  30),
+  CALL("lda < m, A transposed",        LDA,       ROW,   T,   N,         5,  6,  7,   4,   6,   6,  1,  35,  42,  30),
+  CALL("lda < m, A conjugated",        LDA,       ROW,   C,   N,         5,  6,  7,   4,   6,   6,  1,  35,  42,  30),
+  CALL("lda < m, column-major",        LDA,       COL,   N,   N,         5,  6,  7,   4,   7,   5,  1,  35,  42,  30),
+  CALL("lda < k, column-major, T",     LDA,       COL,   T,   N,         5,  6,  7,   6,   7,   5,  1,  35,  42,  30),
+  CALL("lda 0, k 0",                   LDA,       ROW,   N,   N,         5,  6,  0,   0,   6,   6,  1,   0,   0,  30),
+  CALL("lda negative, m 0",            LDA,       ROW,   T,   N,         0,  6,  7,  -1,   6,   6,  1,   0,  42,   0),
+  CALL("ldb < n",                      LDB,       ROW,   N,   N,         5,  6,  7,   7,   5,   6,  1,  35,  42,  30),
+  CALL("ldb < k, B transposed",        LDB,       ROW,   N,   T,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("ldb < k, B conjugated",        LDB,       ROW,   N,   C,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("ldb < k, column-major",        LDB,       COL,   N,   N,         5,  6,  7,   5,   6,   5,  1,  35,  42,  30),
+  CALL("ldb < n, column-major, T",     LDB,       COL,   N,   T,         5,  6,  7,   5,   5,   5,  1,  35,  42,  30),
+  CALL("ldb 0, n 0",                   LDB,       ROW,   N,   N,         5,  0,  7,   7,   0,   6,  1,  35,   0,   0),
+  CALL("ldc < n",                      LDC,       ROW,   N,   N,         5,  6,  7,   7,   6,   5,  1,  35,  42,  30),
+  CALL("ldc < m, column-major",        LDC,       COL,   N,   N,         5,  6,  7,   5,   7,   4,  1,  35,  42,  30),
+  CALL("ldc 0, n 0",                   LDC,       ROW,   N,   N,         5,  0,  7,   7,   6,   0,  1,  35,   0,   0),
+  CALL("batch -1",                     BATCH,     ROW,   N,   N,         5,  6,  7,   7,   6,   6, -1,  35,  42,  30),
+  CALL("stride_a -1",                  STRIDE_A,  ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  -1,  42,  30),
+  CALL("stride_b -1",                  STRIDE_B,  ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  -1,  30),
+  CALL("stride_c 0",                   STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  42,   0),
+  CALL("stride_c an element short",    STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,   8,  2,  35,  42,  37),
+  CALL("stride_c short, column-major", STRIDE_C,  COL,   N,   N,         5,  6,  7,   5,   7,   8,  2,  35,  42,  44),
+  CALL("stride_c negative",            STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  42, -30),
+  CALL("interleaved rows overlap",     STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,  12,  2,  35,  42,   5),
+  CALL("interleaved rows wrap",        STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,  17,  3,  35,  42,   6),
+  CALL("A beyond 2^60",                TOO_LARGE, ROW,   N,   N,         5,  6,  7, BIG,   6,   6,  1,  35,  42,  30),
+  CALL("B beyond 2^60",                TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7, BIG,   6,  1,  35,  42,  30),
+  CALL("C beyond 2^60",                TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6, BIG,  1,  35,  42,  30),
+  CALL("batch of A beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2, BIG,  42,  30),
+  CALL("batch of B beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35, BIG,  30),
+  CALL("batch of C beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  42, BIG),
+  CALL("sizes whose product wraps",    TOO_LARGE, ROW,   N,   N,       BIG,  6, 16,  16,   6,   6,  1,   0,  96,   0),
+  CALL("nothing but A",                A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("nothing but A, all C and T",   A,         COL,   C,   T,         5,  6,  7,   7,   6,   5,  1,  35,  42,  30),
+  CALL("strides of a single matrix",   A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  1,  -1,  -1,  -1),
+  CALL("shared A and B",               A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,   0,   0,  30),
+  CALL("the least stride_c",           A,         ROW,   N,   N,         5,  6,  7,   7,   6,   8,  2,  35,  42,  38),
+  CALL("interleaved rows that fit",    A,         ROW,   N,   N,         5,  6,  7,   7,   6,  18,  3,  35,  42,   6),
 };
 // clang-format on
 
@@ -155,7 +156,7 @@ static sgemm_params params_of(const call *c) {
   return p;
 }
 
-/* With all pointers NULL, so that the check must come before any of them counts; then with a C that must stay as it is. */
+/* With all pointers NULL, so that the check must come before any of them counts; then with a C that must stay as is. */
 Test(bad_arguments, each_has_its_status) {
   float *untouched;
   unsigned i;
@@ -320,10 +321,14 @@ Test(entries, quick_returns) {
     const char *what;
     int64_t m, n, k, batch;
     float alpha, beta;
-  } cases[] = {{"m 0", 0, 6, 7, 1, 1.0f, 0.0f},          {"n 0", 5, 0, 7, 1, 1.0f, 0.0f},
-               {"batch 0", 5, 6, 7, 0, 1.0f, 0.0f},      {"all 0", 0, 0, 0, 0, 0.0f, 0.0f},
-               {"alpha 0, beta 1", 5, 6, 7, 1, 0.0f, 1.0f}, {"alpha -0, beta 1", 5, 6, 7, 1, -0.0f, 1.0f},
-               {"k 0, beta 1", 5, 6, 0, 1, 1.0f, 1.0f},  {"m 0, k 0, beta 0", 0, 6, 0, 1, 1.0f, 0.0f}};
+  } cases[] = {{"m 0", 0, 6, 7, 1, 1.0f, 0.0f},
+               {"n 0", 5, 0, 7, 1, 1.0f, 0.0f},
+               {"batch 0", 5, 6, 7, 0, 1.0f, 0.0f},
+               {"all 0", 0, 0, 0, 0, 0.0f, 0.0f},
+               {"alpha 0, beta 1", 5, 6, 7, 1, 0.0f, 1.0f},
+               {"alpha -0, beta 1", 5, 6, 7, 1, -0.0f, 1.0f},
+               {"k 0, beta 1", 5, 6, 0, 1, 1.0f, 1.0f},
+               {"m 0, k 0, beta 0", 0, 6, 0, 1, 1.0f, 0.0f}};
   float *untouched;
   unsigned i;
   need_machine();
@@ -390,8 +395,8 @@ Test(cblas, every_order_and_op) {
           ldc = (int)q.p.ldc;
           problem_make(&q);
           CHECK(problem_upload(&q));
-          cr_assert(sgemm_cblas(order, trans_a, trans_b, m, n, k, q.p.alpha, q.p.A, lda, q.p.B, ldb, q.p.beta, q.p.C, ldc,
-                                NULL) == SGEMM_SUCCESS);
+          cr_assert(sgemm_cblas(order, trans_a, trans_b, m, n, k, q.p.alpha, q.p.A, lda, q.p.B, ldb, q.p.beta, q.p.C,
+                                ldc, NULL) == SGEMM_SUCCESS);
           CHECK(problem_download(&q));
           CHECK(problem_check(&q));
           CHECK(problem_check_blas(&q));
@@ -433,7 +438,7 @@ Test(cblas, column_major_batches) {
 
 /* sgemm_run() on shapes that lead it to different rows: long, wide, deep, tiny, and not small. */
 Test(selection, any_shape) {
-  static const int64_t shapes[][3] = {{1, 1, 1},   {1, 2, 3},    {500, 3, 7},   {3, 500, 7},   {5, 7, 900},
+  static const int64_t shapes[][3] = {{1, 1, 1},   {1, 2, 3},      {500, 3, 7},    {3, 500, 7},   {5, 7, 900},
                                       {65, 63, 9}, {130, 257, 31}, {300, 310, 37}, {2, 1000, 33}, {1000, 1, 35}};
   unsigned i;
   int ops;

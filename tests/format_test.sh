@@ -15,7 +15,7 @@ while read -r source; do
   else
     skip "$source" "no clang-format 14"
   fi
-done < <(find . \( -name 'bazel-*' -o -name .git \) -prune -o -name '*.[ch]' -print -o -name '*.cu' -print \
+done < <(find . \( -name 'bazel-*' -o -name '.?*' \) -prune -o -name '*.[ch]' -print -o -name '*.cu' -print \
   -o -name '*.cuh' -print | sed 's|^\./||' | sort)
 
 finish

@@ -60,24 +60,22 @@ cat > unit.c <<'C'
 #ifdef __cplusplus
 extern "C"
 #endif
-float UNIT(const float *A, const float *B, float *C, int *variants);
-float UNIT(const float *A, const float *B, float *C, int *variants) {
+float UNIT(const float *A, const float *B, float *C);
+float UNIT(const float *A, const float *B, float *C) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 1, 1, 2);
   p.A = A;
   p.B = B;
   p.C = C;
-  *variants += SGEMM_VARIANT_COUNT;
   return sgemm_run(&p, NULL) == SGEMM_SUCCESS ? C[0] : -1.0f;
 }
 C
 cat > main.c <<'C'
-float from_c(const float *A, const float *B, float *C, int *variants);
-float from_cpp(const float *A, const float *B, float *C, int *variants);
+float from_c(const float *A, const float *B, float *C);
+float from_cpp(const float *A, const float *B, float *C);
 int main(void) {
   const float A[2] = {1, 2}, B[2] = {3, 4};
   float C[1];
-  int variants = 0;
-  return from_c(A, B, C, &variants) != 11.0f || from_cpp(A, B, C, &variants) != 11.0f || variants == 0;
+  return from_c(A, B, C) != 11.0f || from_cpp(A, B, C) != 11.0f;
 }
 C
 
@@ -101,25 +99,27 @@ for cc in gcc clang; do
   with $cc check "$cc c11 implementation" $cc -std=c11 "${strict[@]}" -DSGEMM_CPU=1 -DSGEMM_STAGE=all -O2 \
     -c "$root/cpu/sgemm.c" -o $cc.o
 done
-# A multiprocessor holds 1024 threads from sm_75 on, 1536 from sm_86, 2048 from sm_90: ptxas warns of launch bounds beyond.
+# A multiprocessor of sm_75 holds 1024 threads, of sm_86 1536, of sm_90 2048: ptxas warns of launch bounds beyond.
 for std in c++17 c++20; do
   for arch in sm_75 sm_86 sm_90a; do
-    with nvcc check "nvcc $std $arch implementation" nvcc -std=$std "${nvcc_strict[@]}" -arch=$arch -DSGEMM_STAGE=tiled \
-      -c "$root/cuda/sgemm.cu" -o nvcc.o
+    with nvcc check "nvcc $std $arch implementation" nvcc -std=$std "${nvcc_strict[@]}" -arch=$arch \
+      -DSGEMM_STAGE=tiled -c "$root/cuda/sgemm.cu" -o nvcc.o
   done
 done
 
 # ---- Linking ---------------------------------------------------------------------------------------------------------
 
-gcc -std=c11 -DUNIT=from_c -I"$root" -c unit.c -o from_c.o
-g++ -x c++ -DUNIT=from_cpp -I"$root" -c unit.c -o from_cpp.o
-gcc -c main.c
-check "one implementation, units in C and C++: link" g++ main.o from_c.o from_cpp.o gcc.o -lpthread -lm -o two
-check "one implementation, units in C and C++: run" ./two
-unit_in_cuda() {
-  nvcc -x cu -DUNIT=from_cpp -I"$root" -c unit.c -o from_cu.o && nvcc main.o from_c.o from_cu.o nvcc.o -o three
+units_in_cpp() {
+  gcc -std=c11 -I"$root" -c main.c && gcc -std=c11 -DUNIT=from_c -I"$root" -c unit.c -o from_c.o &&
+    g++ -x c++ -DUNIT=from_cpp -I"$root" -c unit.c -o from_cpp.o &&
+    g++ main.o from_c.o from_cpp.o gcc.o -lpthread -lm -o units
 }
-with nvcc check "one implementation, units in C and CUDA: link" unit_in_cuda
+units_in_cuda() {
+  nvcc -x cu -DUNIT=from_cpp -I"$root" -c unit.c -o from_cu.o && nvcc main.o from_c.o from_cu.o nvcc.o -o units_cuda
+}
+check "one implementation, units in C and C++: link" units_in_cpp
+check "one implementation, units in C and C++: run" ./units
+with nvcc check "one implementation, units in C and CUDA: link" units_in_cuda
 
 # ---- Names -----------------------------------------------------------------------------------------------------------
 
@@ -168,6 +168,7 @@ with gcc symbols "symbols by gcc" gcc.o
 with clang symbols "symbols by clang" clang.o
 with nvcc symbols "symbols by nvcc" nvcc.o
 
+# functions: of the text on stdin, each public one with its bracket.
 functions() { grep -oE 'sgemm_[a-z][a-z0-9_]*\(' | sort -u; }
 inline=$(gcc -E -P -I"$root" alone.c | grep -oE 'static inline [^(;]*\(' | functions)
 called=$(gcc -E -P -I"$root" every.c | sed '1,/^double every/d' | functions)

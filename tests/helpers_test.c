@@ -1,5 +1,5 @@
-/* The header's own functions: counts, roofline, metrics, occupancy, table and selection, against figures worked out by hand.
-   Needs no implementation file; what it would provide, this file answers itself. */
+/* The header's own functions: counts, roofline, metrics, occupancy, table and selection, against figures worked out by
+   hand. Needs no implementation file; what it would provide, this file answers itself. */
 #include "sgemm.h"
 
 #include <criterion/criterion.h>
@@ -44,9 +44,12 @@ Test(params, packed) {
   static const struct {
     sgemm_op op_a, op_b;
     int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c;
-  } cases[] = {{SGEMM_N, SGEMM_N, 5, 6, 7, 7, 6, 6, 35, 42, 30}, {SGEMM_N, SGEMM_T, 5, 6, 7, 7, 7, 6, 35, 42, 30},
-               {SGEMM_T, SGEMM_N, 5, 6, 7, 5, 6, 6, 35, 42, 30}, {SGEMM_C, SGEMM_C, 5, 6, 7, 5, 7, 6, 35, 42, 30},
-               {SGEMM_N, SGEMM_N, 5, 6, 0, 1, 6, 6, 5, 0, 30},   {SGEMM_N, SGEMM_T, 0, 0, 0, 1, 1, 1, 0, 0, 0},
+  } cases[] = {{SGEMM_N, SGEMM_N, 5, 6, 7, 7, 6, 6, 35, 42, 30},
+               {SGEMM_N, SGEMM_T, 5, 6, 7, 7, 7, 6, 35, 42, 30},
+               {SGEMM_T, SGEMM_N, 5, 6, 7, 5, 6, 6, 35, 42, 30},
+               {SGEMM_C, SGEMM_C, 5, 6, 7, 5, 7, 6, 35, 42, 30},
+               {SGEMM_N, SGEMM_N, 5, 6, 0, 1, 6, 6, 5, 0, 30},
+               {SGEMM_N, SGEMM_T, 0, 0, 0, 1, 1, 1, 0, 0, 0},
                {SGEMM_N, SGEMM_N, INT64_C(1) << 40, 3, 70000, 70000, 3, 3, (INT64_C(1) << 40) * 70000, 210000,
                 (INT64_C(1) << 40) * 3}};
   unsigned i;
@@ -212,12 +215,16 @@ Test(occupancy, worked_figures) {
 Test(occupancy, of_a_variant) {
   const sgemm_device d = h200();
   sgemm_occupancy o = {-1, -1, -1.0, SGEMM_LIMIT_THREADS};
+  int v;
   resources_status = SGEMM_ERROR_UNAVAILABLE;
   cr_assert(sgemm_variant_occupancy((sgemm_variant)0, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_ERROR_UNAVAILABLE);
   cr_assert(o.blocks == -1, "untouched on error");
   resources_status = SGEMM_SUCCESS;
-  cr_assert(sgemm_variant_occupancy(SGEMM_vectorized_128x128x8_8x8, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_SUCCESS);
-  cr_assert(o.blocks == 2 && o.warps == 16 && o.limit == SGEMM_LIMIT_REGISTERS);
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    const sgemm_occupancy want = sgemm_occupancy_of(&d, sgemm_variant_get((sgemm_variant)v)->threads, 128, 16384);
+    cr_assert(sgemm_variant_occupancy((sgemm_variant)v, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_SUCCESS);
+    cr_assert(o.blocks == want.blocks && o.warps == want.warps && o.limit == want.limit, "row %d", v);
+  }
 }
 
 /* ---- Selection --------------------------------------------------------------------------------------------------- */

@@ -3,15 +3,15 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# Each line: the sentence of a rule | stage, BM, BN, BK, TM, TN, WM, WN, V, blocks of a row that breaks this rule alone.
+# Each line: the sentences of the rules, joined by +, | stage, BM, BN, BK, TM, TN, WM, WN, V, blocks of a row that breaks just these.
 cat > "$work/rows" <<'TABLE'
 BM and BN must be multiples of WM and WN                 | naive,           64,  16,  1,  1,  1,  24,  16, 1, 2
 BM and BN must be multiples of WM and WN                 | naive,           64,  16,  1,  1,  1,  64,  24, 1, 2
-WM and WN must be multiples of TM and TN                 | naive,           96,  32,  1,  3,  1,  32,  32, 1, 1
-WM and WN must be multiples of TM and TN                 | naive,           32,  96,  1,  1,  3,  32,  32, 1, 1
-V must be 1 or 4                                         | naive,           64,  16,  1,  2,  2,  64,  16, 2, 1
-TM and TN must be multiples of V                         | naive,           64,  16,  1,  2,  4,  64,  16, 4, 1
-TM and TN must be multiples of V                         | naive,           64,  16,  1,  4,  2,  64,  16, 4, 1
+WM and WN must be multiples of TM and TN + a direct stage computes one result a thread   | naive,           96,  32,  1,  3,  1,  32,  32, 1, 1
+WM and WN must be multiples of TM and TN + a direct stage computes one result a thread   | naive,           32,  96,  1,  1,  3,  32,  32, 1, 1
+V must be 1 or 4 + a direct stage computes one result a thread                           | naive,           64,  16,  1,  2,  2,  64,  16, 2, 1
+TM and TN must be multiples of V + a direct stage computes one result a thread           | naive,           64,  16,  1,  2,  4,  64,  16, 4, 1
+TM and TN must be multiples of V + a direct stage computes one result a thread           | naive,           64,  16,  1,  4,  2,  64,  16, 4, 1
 a block must be whole warps of 32 threads                | naive,            4,   4,  1,  1,  1,   4,   4, 1, 1
 a block has at most 1024 threads                         | naive,           64,  32,  1,  1,  1,  64,  32, 1, 1
 a multiprocessor holds at most 2048 threads              | naive,           32,  16,  1,  1,  1,  32,  16, 1, 5
@@ -24,13 +24,14 @@ the threads must share each tile's loads evenly          | tile2d,          64, 
 the threads must share each tile's loads evenly          | tile2d,         256,  32,  8,  4,  4, 256,  32, 1, 1
 the threads must share each tile's loads evenly          | tile2d,          96,  64,  8, 12,  8,  96,  64, 1, 1
 static shared memory is at most 48 KiB                   | tile2d,         256, 256, 32,  8,  8, 256, 256, 1, 1
+a direct stage computes one result a thread              | naive,           32,  32,  2,  1,  1,  32,  32, 1, 1
 static shared memory is at most 48 KiB                   | doublebuffered, 128, 128, 32,  8,  8,  32,  64, 4, 1
 TABLE
 
-# Every sentence between the first quotes behind each use of SGEMM__RULE.
-rules() { perl -0777 -ne 'print "$1\n" while /SGEMM__RULE\((?!condition)[^"]*"([^"]*)"/g' "$root/sgemm_kernels.cuh" | sort -u; }
-
-same "every rule has a row" "$(rules)" "$(sed 's/ *|.*//' "$work/rows" | sort -u)"
+# The first text in quotes behind each use of SGEMM__RULE.
+rules=$(perl -0777 -ne 'print "$1\n" while /SGEMM__RULE\((?!condition)[^"]*"([^"]*)"/g' "$root/sgemm_kernels.cuh")
+same "every rule has a row" "$(sort -u <<< "$rules")" \
+  "$(sed 's/ *|.*//; s/ + /\n/g' "$work/rows" | sort -u)"
 
 cp "$root/sgemm.h" "$work"
 while IFS='|' read -r rule row; do
@@ -44,7 +45,7 @@ while IFS='|' read -r rule row; do
   gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 -DSGEMM_STAGE=coalesced -I"$work" -I"$root" "$root/cpu/sgemm.c" \
     > "$work/output" 2>&1 || true
   # gcc writes \' for the apostrophe in a sentence.
-  same "$name, WM $WM, WN $WN, V $V, blocks $blocks" "$name: $rule" \
+  same "$name, WM $WM, WN $WN, V $V, blocks $blocks" "$(sed "s/ + /\n/g" <<< "$rule" | sed "s/^/$name: /" | sort)" \
     "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
 done < "$work/rows"
 

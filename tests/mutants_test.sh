@@ -1,6 +1,6 @@
 #!/bin/bash
-# Each fault of mutants.txt, put into a copy of the headers, makes variants_test.c fail on the CPU model; the headers as they
-# are pass in the same way.
+# Each fault of mutants.txt, put into a copy of the headers, makes variants_test.c fail on the CPU model; the headers as
+# they are pass in the same way.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
@@ -37,7 +37,7 @@ build() {
 # suite OPTION...: runs it; every 11th case of a sweep is enough.
 suite() { SGEMM_TEST_REDUCED=1 timeout 60 "$work/suite" "$@" > "$work/output" 2>&1; }
 
-# mutant NAME: dead if Criterion counts a failed test.
+# mutant NAME: dead if Criterion counts a failed test, by an assertion or a signal; not if the run takes too long.
 mutant() {
   if suite --fail-fast; then
     fail "$1" "survives"

@@ -1,5 +1,6 @@
 #include "tests/testing.h"
 
+#include <criterion/hooks.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,14 +30,15 @@ problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t
 const char *problem_fault(problem *q, const char *format, ...) {
   const sgemm_params *p = &q->p;
   const sgemm_variant_info *v = sgemm_variant_get(q->variant);
-  const int n = snprintf(q->fault, sizeof q->fault,
-                         "%s, order %d, ops %d %d, m %lld, n %lld, k %lld, ld %lld %lld %lld, alpha %g, beta %g, batch %lld"
-                         " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
-                         v ? v->name : "selected", p->order, p->op_a, p->op_b, (long long)p->m, (long long)p->n,
-                         (long long)p->k, (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (double)p->alpha,
-                         (double)p->beta, (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b,
-                         (long long)p->stride_c, (long long)q->A.offset, (long long)q->B.offset, (long long)q->C.offset,
-                         q->layer == EXACT ? "exact" : "rounding", (unsigned long long)q->seed);
+  const int n = snprintf(
+      q->fault, sizeof q->fault,
+      "%s, order %d, ops %d %d, m %lld, n %lld, k %lld, ld %lld %lld %lld, alpha %g, beta %g, batch %lld"
+      " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
+      v ? v->name : "selected", p->order, p->op_a, p->op_b, (long long)p->m, (long long)p->n, (long long)p->k,
+      (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (double)p->alpha, (double)p->beta, (long long)p->batch,
+      (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c, (long long)q->A.offset,
+      (long long)q->B.offset, (long long)q->C.offset, q->layer == EXACT ? "exact" : "rounding",
+      (unsigned long long)q->seed);
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(q->fault + n, sizeof q->fault - (size_t)n, format, arguments);
@@ -59,11 +61,16 @@ static float next_value(uint64_t *state, layer layer) {
   return (float)((int64_t)(r >> 41) * 2 + 1 - (1 << 24)) * 0x1p-24f;
 }
 
-static float *first_element(const matrix *x, float *image) { return image + GUARD + x->offset; }
+static int is_set(const char *name) {
+  const char *value = getenv(name);
+  return value != NULL && strcmp(value, "1") == 0;
+}
+
+static float *first_element(const matrix *x, float *image) { return image + x->guard + x->offset; }
 
 /* The host image of an operand whose op(X) is i_count x j_count: poison, and elements where `filled`. */
-static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, int64_t ld, int64_t batch, int64_t stride,
-                        int filled, layer layer, uint64_t *random) {
+static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, int64_t ld, int64_t batch,
+                        int64_t stride, int filled, layer layer, uint64_t *random) {
   int64_t b, r, c, i;
   x->rows = plain ? i_count : j_count;
   x->width = plain ? j_count : i_count;
@@ -72,7 +79,8 @@ static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, 
   x->stride = stride;
   x->row = plain ? ld : 1;
   x->col = plain ? 1 : ld;
-  x->count = 2 * GUARD + x->offset;
+  x->guard = is_set("SGEMM_TEST_REDUCED") ? 0 : GUARD;
+  x->count = 2 * x->guard + x->offset;
   if (x->rows > 0 && x->width > 0 && batch > 0)
     x->count += (x->rows - 1) * ld + x->width + (batch - 1) * stride;
   x->before = (float *)malloc((size_t)x->count * sizeof(float));
@@ -158,7 +166,8 @@ static const char *status_fault(problem *q, sgemm_status status) {
 #else
   const char *more = sgemm_model_error();
 #endif
-  return status == SGEMM_SUCCESS ? NULL : problem_fault(q, "status %d, %s (%s)", status, sgemm_status_string(status), more);
+  return status == SGEMM_SUCCESS ? NULL
+                                 : problem_fault(q, "status %d, %s (%s)", status, sgemm_status_string(status), more);
 }
 
 const char *problem_run(problem *q, sgemm_stream stream) {
@@ -176,8 +185,9 @@ static const char *check_unchanged(problem *q, const char *name, const matrix *x
     return NULL;
   while (memcmp(&x->before[i], &after[i], sizeof(float)) == 0)
     i++;
-  return problem_fault(q, "%s was written where nothing may be: float %lld of %lld from its first element, %g became %g",
-                       name, (long long)(i - GUARD - x->offset), (long long)(x->count - 2 * GUARD - x->offset),
+  return problem_fault(q,
+                       "%s was written where nothing may be: float %lld of %lld from its first element, %g became %g",
+                       name, (long long)(i - x->guard - x->offset), (long long)(x->count - 2 * x->guard - x->offset),
                        (double)x->before[i], (double)after[i]);
 }
 
@@ -188,8 +198,8 @@ static int agrees(double got, double want, double bound) {
   return got == want || fabs(got - want) <= bound;
 }
 
-/* Each result against the reference, or against another implementation's C within twice the bound; and all else that was
-   downloaded against what was uploaded. */
+/* Each result against the reference, or against another implementation's C within twice the bound; and all else that
+   was downloaded against what was uploaded. */
 static const char *check(problem *q, const float *other) {
   const sgemm_params *p = &q->p;
   const int64_t k_count = has_product(p) ? p->k : 0;
@@ -283,8 +293,8 @@ static int blas(const sgemm_params *p) {
 #else
 
 static int blas(const sgemm_params *p) {
-  cblas_sgemm((CBLAS_ORDER)p->order, (CBLAS_TRANSPOSE)p->op_a, (CBLAS_TRANSPOSE)p->op_b, (int)p->m, (int)p->n, (int)p->k,
-              p->alpha, p->A, (int)p->lda, p->B, (int)p->ldb, p->beta, p->C, (int)p->ldc);
+  cblas_sgemm((CBLAS_ORDER)p->order, (CBLAS_TRANSPOSE)p->op_a, (CBLAS_TRANSPOSE)p->op_b, (int)p->m, (int)p->n,
+              (int)p->k, p->alpha, p->A, (int)p->lda, p->B, (int)p->ldb, p->beta, p->C, (int)p->ldc);
   return 0;
 }
 
@@ -313,14 +323,8 @@ const char *problem_check_blas(problem *q) {
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
-/* Each shape once with each op pair. SGEMM_TEST_REDUCED=1 keeps every 11th case: the sanitizers are slow, and 11 has no
-   factor in common with the sizes of the lists below. */
+/* Each shape once with each op pair. 11 has no factor in common with the sizes of the lists below. */
 enum { SHAPES = 5 * 5 * 5, ROUNDS = 4 };
-
-static int is_set(const char *name) {
-  const char *value = getenv(name);
-  return value != NULL && strcmp(value, "1") == 0;
-}
 
 static int64_t ring(int tile, int i) {
   const int64_t sizes[5] = {1, tile - 1, tile, tile + 1, 2 * tile + 1};
@@ -383,9 +387,18 @@ sgemm_stream schedule(int i) {
 
 #endif
 
-void need_machine(void) {
-  if (machine_present())
+void need(int present, const char *what) {
+  if (present)
     return;
-  cr_assert(!is_set("SGEMM_REQUIRE_GPU"), "no GPU, and SGEMM_REQUIRE_GPU=1 asks for one");
-  cr_skip_test("no GPU: skipped");
+  cr_assert(!is_set("SGEMM_REQUIRE_GPU"), "no %s, and SGEMM_REQUIRE_GPU=1 asks for it", what);
+  cr_skip_test("no %s: skipped", what);
+}
+
+void need_machine(void) { need(machine_present(), machine_name()); }
+
+/* Criterion keeps the reason of a skip to itself. */
+ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
+  (void)tests;
+  if (!machine_present())
+    fprintf(stderr, "no %s: the tests that need one are skipped\n", machine_name());
 }

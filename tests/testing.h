@@ -26,8 +26,8 @@
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------- */
 
-/* ROW_IF(stage, production)(code) keeps the code of the rows that SGEMM_STAGE compiles. Two names are compared by pasting:
-   only IS_<x>_<x> is a macro, and its comma moves a 1 into second place. */
+/* ROW_IF(stage, production)(code) keeps the code of the rows that SGEMM_STAGE compiles. Two names are compared by
+   pasting: only IS_<x>_<x> is a macro, and its comma moves a 1 into second place. */
 #define IS_all_all ~, 1
 #define IS_naive_naive ~, 1
 #define IS_coalesced_coalesced ~, 1
@@ -55,20 +55,20 @@
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
-enum { GUARD = 4096 }; /* poisoned floats before and behind each operand: a wild access of 16 KiB is seen */
+enum { GUARD = 4096 }; /* poisoned floats before and behind each operand: a write within 16 KiB is seen */
 enum { PRIME = 7 };    /* a leading dimension's odd surplus; T + 1 + 7 is a multiple of 4, so vector paths run too */
 
-typedef enum layer {
-  EXACT,   /* integers in [-8, 8]: every order of summation is exact, results must be equal */
-  ROUNDING /* uniform in (-1, 1): |error| <= (k + 2) 2^-24 (|alpha| |A| |B| + |beta| |C|), one rounding for each of k FMAs,
-              for alpha and for beta (Higham, Accuracy and Stability of Numerical Algorithms, 3.1), in any order */
-} layer;
+/* EXACT: integers in [-8, 8], for which every order of summation is exact; results must be equal.
+   ROUNDING: uniform in (-1, 1); |error| <= (k + 2) 2^-24 (|alpha| |A| |B| + |beta| |C|) in any order of summation, a
+   rounding for each of k FMAs, for alpha and for beta (Higham, Accuracy and Stability of Numerical Algorithms, 3.1). */
+typedef enum layer { EXACT, ROUNDING } layer;
 
 /* One operand with its guards, as stored. */
 typedef struct matrix {
-  int64_t rows, width, ld, batch, stride; /* stored rows of `width` elements; row-major: the matrix's own */
+  int64_t rows, width, ld, batch, stride; /* stored rows of `width` elements: columns where column-major */
   int64_t row, col;                       /* from element (i, j) of op(X) to (i + 1, j) and (i, j + 1) */
   int64_t offset;                         /* floats beyond 16-byte alignment */
+  int64_t guard;                          /* GUARD; 0 for the sanitizers, which then see a wild read too */
   int64_t count;                          /* floats in all, guards included */
   float *before, *after;                  /* the whole of it on the host, as uploaded and as downloaded */
   float *machine;
@@ -98,8 +98,8 @@ const char *problem_run(problem *q, sgemm_stream stream);
 const char *problem_check(problem *q);
 const char *problem_solve(problem *q, sgemm_stream stream); /* make, run, check and free */
 
-/* Against the machine's BLAS (OpenBLAS, cuBLAS), after a run: each within the bound of the true result, so at most twice
-   the bound apart. */
+/* Against the machine's BLAS (OpenBLAS, cuBLAS), after a run: each within the bound of the true result, so at most
+   twice the bound apart. */
 const char *problem_check_blas(problem *q);
 
 /* A sentence: the printed reason, with the problem before it. */
@@ -107,18 +107,21 @@ const char *problem_fault(problem *q, const char *format, ...) __attribute__((fo
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
+/* SGEMM_TEST_REDUCED=1 in the environment: every 11th case, for the sanitizers, which are slow. */
+
 /* The i-th case of a row's sweep: m, n, k from the ring 1, T - 1, T, T + 1, 2T + 1 of its own tile, pairwise different;
    ops, (alpha, beta) and leading dimensions change from case to case, so that each meets each. 0: no such case. */
 int sweep(problem *q, sgemm_variant variant, layer layer, int i);
 
 /* ---- Schedules --------------------------------------------------------------------------------------------------- */
 
-/* Ways to run the same call that must not show in its bits: streams of the GPU (the default one and four others), orders
-   of the CPU model's threads (forward, backward, three shuffles). Sets the way and returns the stream for it. */
+/* Ways to run the same call that must not show in its bits: streams of the GPU (the default one and four others),
+   orders of the CPU model's threads (forward, backward, three shuffles). Sets the way and returns the stream for it. */
 enum { SCHEDULES = 5 };
 sgemm_stream schedule(int i);
 
-/* Skips the test on a machine that has no GPU; with SGEMM_REQUIRE_GPU=1 in the environment, fails it. */
-void need_machine(void);
+/* Skips the test where the machine lacks something; with SGEMM_REQUIRE_GPU=1 in the environment, fails it. */
+void need(int present, const char *what);
+void need_machine(void); /* needs a GPU where MACHINE_CUDA is 1 */
 
 #endif

@@ -1,9 +1,10 @@
-/* Every row of SGEMM_VARIANTS that SGEMM_STAGE compiles, against the contract in sgemm.h: one suite a property, one test a
-   row. A row added to the table is tested without a line here. */
+/* Every row of SGEMM_VARIANTS that SGEMM_STAGE compiles, against the contract in sgemm.h: one suite a property, one
+   test a row. A row added to the table is tested without a line here. */
 #include "tests/testing.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const int OPS[4][2] = {{SGEMM_N, SGEMM_N}, {SGEMM_N, SGEMM_T}, {SGEMM_T, SGEMM_N}, {SGEMM_T, SGEMM_T}};
@@ -23,11 +24,28 @@ static sgemm_variant_info tile_of(sgemm_variant variant) {
 
 /* ---- Properties -------------------------------------------------------------------------------------------------- */
 
+/* x x - (1 + 2^-11) for x = 1 + 2^-12 is 2^-24: only an FMA in full fp32 finds it. A product rounded on its own gives
+   0, and TF32 takes x for 1. */
+static void fused(sgemm_variant variant) {
+  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, 2, EXACT);
+  int64_t i;
+  problem_make(&q);
+  for (i = 0; i < 5; i++) {
+    *element(&q.A, 0, i % 3, 0) = -(1.0f + 0x1p-11f);
+    *element(&q.B, 0, 0, i) = 1.0f;
+    *element(&q.A, 0, i % 3, 1) = *element(&q.B, 0, 1, i) = 1.0f + 0x1p-12f;
+  }
+  CHECK(problem_run(&q, NULL));
+  CHECK(problem_check(&q));
+  problem_free(&q);
+}
+
 static void shapes_exact(sgemm_variant variant) {
   problem q;
   int i;
   for (i = 0; sweep(&q, variant, EXACT, i); i++)
     CHECK(problem_solve(&q, schedule(i)));
+  fused(variant);
 }
 
 static void shapes_rounding(sgemm_variant variant) {
@@ -126,8 +144,8 @@ static void alignment(sgemm_variant variant) {
     }
 }
 
-/* How the matrices of a batch lie: one behind the other, with a gap that breaks alignment, all the same one, or the rows of
-   all side by side. */
+/* How the matrices of a batch lie: one behind the other, with a gap that breaks alignment, all the same one, or the
+   rows of all side by side. */
 typedef enum layout { PACKED, GAP, SHARED, INTERLEAVED } layout;
 
 static void lay(layout layout, int64_t batch, int64_t *ld, int64_t *stride) {
@@ -142,9 +160,9 @@ static void lay(layout layout, int64_t batch, int64_t *ld, int64_t *stride) {
 }
 
 static void batches(sgemm_variant variant) {
-  static const layout layouts[][3] = {{PACKED, PACKED, PACKED}, {GAP, GAP, GAP},
-                                      {SHARED, PACKED, PACKED}, {PACKED, SHARED, GAP},
-                                      {SHARED, SHARED, PACKED}, {INTERLEAVED, INTERLEAVED, INTERLEAVED},
+  static const layout layouts[][3] = {{PACKED, PACKED, PACKED},  {GAP, GAP, GAP},
+                                      {SHARED, PACKED, PACKED},  {PACKED, SHARED, GAP},
+                                      {SHARED, SHARED, PACKED},  {INTERLEAVED, INTERLEAVED, INTERLEAVED},
                                       {PACKED, GAP, INTERLEAVED}};
   const sgemm_variant_info v = tile_of(variant);
   unsigned i;
@@ -159,70 +177,161 @@ static void batches(sgemm_variant variant) {
   }
 }
 
+/* The operands of rows `row` and following of matrix b become those of a smaller problem. */
+static void copy_rows(problem *to, const problem *from, int64_t b, int64_t row) {
+  int64_t i, j, k;
+  for (k = 0; k < to->p.k; k++) {
+    for (i = 0; i < to->p.m; i++)
+      *element(&to->A, 0, i, k) = *element(&from->A, b, row + i, k);
+    for (j = 0; j < to->p.n; j++)
+      *element(&to->B, 0, k, j) = *element(&from->B, b, k, j);
+  }
+  for (i = 0; i < to->p.m; i++)
+    for (j = 0; j < to->p.n; j++)
+      *element(&to->C, 0, i, j) = *element(&from->C, b, row + i, j);
+}
+
+/* m rows of a solved problem, computed alone, have the same bits. */
+static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m) {
+  const sgemm_params *p = &solved->p;
+  problem q = problem_of(solved->variant, p->op_a, p->op_b, m, p->n, p->k, solved->layer);
+  int64_t i, j;
+  q.p.beta = p->beta;
+  problem_make(&q);
+  copy_rows(&q, solved, b, row);
+  CHECK(problem_run(&q, schedule(0)));
+  for (i = 0; i < m; i++)
+    for (j = 0; j < p->n; j++)
+      if (bits(result(&q, 0, i, j)) != bits(result(solved, b, row + i, j)))
+        CHECK(problem_fault(&q, "C(%d, %d) is %.9g, but %.9g as row %d of %d in matrix %d of %d", (int)i, (int)j,
+                            (double)result(&q, 0, i, j), (double)result(solved, b, row + i, j), (int)(row + i),
+                            (int)p->m, (int)b, (int)p->batch));
+  problem_free(&q);
+}
+
 /* The same bits on every schedule, and for a row of C or a matrix of a batch computed alone. */
 static void repeatability(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
-  int ops, s;
+  const int64_t rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};
+  int ops, s, i;
   for (ops = 0; ops < 4; ops++) {
-    const int64_t m = 2 * v.BM + 1, n = v.BN + 3, k = 4 * v.BK + 5, rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};
-    problem q = problem_of(variant, OPS[ops][0], OPS[ops][1], m, n, k, ROUNDING);
-    problem all, one;
+    problem q = problem_of(variant, OPS[ops][0], OPS[ops][1], 2 * v.BM + 1, v.BN + 3, 4 * v.BK + 5, ROUNDING);
+    problem batch = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     float *first;
-    int64_t b, i, j, r;
-    q.p.beta = 1.3f;
+    q.p.beta = batch.p.beta = 1.3f;
+    batch.p.batch = 3;
     problem_make(&q);
-    CHECK(problem_run(&q, schedule(0)));
-    CHECK(problem_check(&q));
+    problem_make(&batch);
     first = (float *)malloc((size_t)q.C.count * sizeof(float));
     cr_assert(first != NULL);
-    memcpy(first, q.C.after, (size_t)q.C.count * sizeof(float));
-    for (s = 0; s < SCHEDULES; s++) { /* the first one again, too */
+    for (s = 0; s <= SCHEDULES; s++) { /* the first one comes again at the end */
       CHECK(problem_run(&q, schedule(s)));
+      CHECK(problem_check(&q));
+      if (s == 0)
+        memcpy(first, q.C.after, (size_t)q.C.count * sizeof(float));
       if (memcmp(first, q.C.after, (size_t)q.C.count * sizeof(float)) != 0)
         CHECK(problem_fault(&q, "schedule %d gives other bits than the first", s));
     }
-    for (r = 0; r < 4; r++) {
-      one = problem_of(variant, OPS[ops][0], OPS[ops][1], 1, n, k, ROUNDING);
-      one.p.beta = q.p.beta;
-      problem_make(&one);
-      for (i = 0; i < k; i++) {
-        *element(&one.A, 0, 0, i) = *element(&q.A, 0, rows[r], i);
-        for (j = 0; j < n; j++)
-          *element(&one.B, 0, i, j) = *element(&q.B, 0, i, j);
-      }
-      for (j = 0; j < n; j++)
-        *element(&one.C, 0, 0, j) = *element(&q.C, 0, rows[r], j);
-      CHECK(problem_run(&one, schedule(0)));
-      for (j = 0; j < n; j++)
-        if (bits(result(&one, 0, 0, j)) != bits(result(&q, 0, rows[r], j)))
-          CHECK(problem_fault(&one, "row %d of m = %d, alone, has other bits at column %d: %.9g, not %.9g", (int)rows[r],
-                              (int)m, (int)j, (double)result(&one, 0, 0, j), (double)result(&q, 0, rows[r], j)));
-      problem_free(&one);
-    }
-    all = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, n, k, ROUNDING);
-    all.p.batch = 3;
-    problem_make(&all);
-    CHECK(problem_run(&all, schedule(0)));
-    for (b = 0; b < 3; b++) {
-      one = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, n, k, ROUNDING);
-      problem_make(&one);
-      for (i = 0; i < k; i++) {
-        for (j = 0; j < 2; j++)
-          *element(&one.A, 0, j, i) = *element(&all.A, b, j, i);
-        for (j = 0; j < n; j++)
-          *element(&one.B, 0, i, j) = *element(&all.B, b, i, j);
-      }
-      CHECK(problem_run(&one, schedule(0)));
-      for (i = 0; i < 2; i++)
-        for (j = 0; j < n; j++)
-          if (bits(result(&one, 0, i, j)) != bits(result(&all, b, i, j)))
-            CHECK(problem_fault(&one, "matrix %d of a batch, alone, has other bits at C(%d, %d)", (int)b, (int)i, (int)j));
-      problem_free(&one);
-    }
-    problem_free(&all);
-    problem_free(&q);
+    for (i = 0; i < 4; i++)
+      check_alone(&q, 0, rows[i], 1);
+    CHECK(problem_run(&batch, schedule(0)));
+    CHECK(problem_check(&batch));
+    for (i = 0; i < 3; i++)
+      check_alone(&batch, i, 0, 2);
     free(first);
+    problem_free(&batch);
+    problem_free(&q);
   }
+}
+
+/* Elements beyond 2^31: as an int, FAR is negative. */
+#define FAR (INT64_C(0x80000000) + 5)
+enum { NEAR = 4096 }; /* floats of the operands that are not far, and the slack of the one that is */
+
+typedef enum reach { NEXT_ROW, NEXT_TILE, NEXT_MATRIX } reach; /* what lies FAR from an operand's first element */
+
+static float offsets_value(int x, int64_t b, int64_t r, int64_t c) {
+  return (float)((5 * b + 3 * r + 2 * c + x) % 7 + 1);
+}
+
+/* Writes the rows of an operand, or NaN over them. */
+static void offsets_fill(int x, float *machine, int64_t batch, int64_t stride, int64_t rows, int64_t width, int64_t ld,
+                         int nan) {
+  float row[NEAR];
+  int64_t b, r, c;
+  for (b = 0; b < batch; b++)
+    for (r = 0; r < rows; r++) {
+      for (c = 0; c < width; c++)
+        row[c] = nan ? NAN : offsets_value(x, b, r, c);
+      cr_assert(machine_upload(machine + b * stride + r * ld, row, (size_t)width * sizeof *row) == 0);
+    }
+}
+
+static void offsets_case(sgemm_variant variant, const int *ops, int far_one, reach reach, float *far,
+                         float *const near[3]) {
+  enum { SIDE = 3 };
+  const sgemm_variant_info v = tile_of(variant);
+  const int plain[3] = {ops[0] == SGEMM_N, ops[1] == SGEMM_N, 1};
+  const int tile[3] = {plain[0] ? v.BM : v.BK, plain[1] ? v.BK : v.BN, v.BM}; /* along the stored rows */
+  int64_t size[3] = {SIDE, SIDE, SIDE};                                       /* m, n, k */
+  const int down[3] = {plain[0] ? 0 : 2, plain[1] ? 2 : 1, 0}, across[3] = {plain[0] ? 2 : 0, plain[1] ? 1 : 2, 1};
+  sgemm_params p;
+  float *machine[3];
+  int64_t *ld[3] = {&p.lda, &p.ldb, &p.ldc}, *stride[3] = {&p.stride_a, &p.stride_b, &p.stride_c};
+  int64_t b, i, j, k;
+  int x;
+  if (reach != NEXT_MATRIX)
+    size[down[far_one]] = reach == NEXT_TILE ? tile[far_one] + 1 : 2;
+  p = sgemm_params_init((sgemm_op)ops[0], (sgemm_op)ops[1], size[0], size[1], size[2]);
+  if (reach == NEXT_MATRIX) {
+    p.batch = 2;
+    *stride[far_one] = FAR;
+  } else {
+    *ld[far_one] = FAR / (size[down[far_one]] - 1) + 1;
+  }
+  for (x = 0; x < 3; x++) {
+    machine[x] = x == far_one ? far : near[x];
+    offsets_fill(x, machine[x], p.batch, *stride[x], size[down[x]], size[across[x]], *ld[x], x == 2);
+  }
+  p.A = machine[0];
+  p.B = machine[1];
+  p.C = machine[2];
+  cr_assert(sgemm_run_variant(variant, &p, NULL) == SGEMM_SUCCESS && machine_wait() == 0);
+  for (b = 0; b < p.batch; b++)
+    for (i = 0; i < p.m; i++) {
+      float row[NEAR];
+      cr_assert(machine_download(row, p.C + b * p.stride_c + i * p.ldc, (size_t)p.n * sizeof *row) == 0);
+      for (j = 0; j < p.n; j++) {
+        float want = 0.0f;
+        for (k = 0; k < p.k; k++)
+          want += offsets_value(0, b, plain[0] ? i : k, plain[0] ? k : i) *
+                  offsets_value(1, b, plain[1] ? k : j, plain[1] ? j : k);
+        cr_assert(row[j] == want,
+                  "%s, ops %d %d, m %d, n %d, k %d, %s of operand %d beyond 2^31: C(%d, %d) of matrix %d is "
+                  "%g, want %g",
+                  v.name, ops[0], ops[1], (int)p.m, (int)p.n, (int)p.k, reach == NEXT_MATRIX ? "matrices" : "rows",
+                  far_one, (int)i, (int)j, (int)b, (double)row[j], (double)want);
+      }
+    }
+  offsets_fill(far_one, far, p.batch, *stride[far_one], size[down[far_one]], size[across[far_one]], *ld[far_one], 1);
+}
+
+/* 8.6 GB, of which a CPU's operating system gives out only the few pages that are touched. */
+static void offsets(sgemm_variant variant) {
+  float *far = (float *)machine_alloc((size_t)(FAR + NEAR) * sizeof(float)), *near[3];
+  int x, ops, reach;
+  need(far != NULL, "8.6 GB of memory");
+  for (x = 0; x < 3; x++) {
+    near[x] = (float *)machine_alloc(NEAR * sizeof(float));
+    cr_assert(near[x] != NULL);
+  }
+  for (ops = 0; ops < 4; ops++)
+    for (x = 0; x < 3; x++)
+      for (reach = NEXT_ROW; reach <= NEXT_MATRIX; reach++)
+        offsets_case(variant, OPS[ops], x, (enum reach)reach, far, near);
+  for (x = 0; x < 3; x++)
+    machine_free(near[x]);
+  machine_free(far);
 }
 
 /* ---- Expansion --------------------------------------------------------------------------------------------------- */
@@ -239,6 +348,7 @@ static void repeatability(sgemm_variant variant) {
   PROPERTY(nan_rules, row)                                                                                             \
   PROPERTY(alignment, row)                                                                                             \
   PROPERTY(batches, row)                                                                                               \
+  PROPERTY(offsets, row)                                                                                               \
   PROPERTY(repeatability, row)
 #define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                          \
   ROW_IF(stage, production)(PROPERTIES(ROW_NAME(stage, BM, BN, BK, TM, TN)))

@@ -1,0 +1,213 @@
+/* What only a GPU can show: graphs, host threads, grids of more than 65,535 blocks a side, resources, and the CUDA
+   runtime's own errors. Compiled with MACHINE_CUDA=1. */
+#include "tests/testing.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#define CUDA(call)                                                                                                     \
+  do {                                                                                                                 \
+    const cudaError_t error = (call);                                                                                  \
+    cr_assert(error == cudaSuccess, "%s: %s", #call, cudaGetErrorString(error));                                       \
+  } while (0)
+
+/* The compiled row at or after a variant; SGEMM_VARIANT_COUNT behind the last. */
+static sgemm_variant compiled_from(int variant) {
+  while (variant < SGEMM_VARIANT_COUNT && !sgemm_compiled((sgemm_variant)variant))
+    variant++;
+  return (sgemm_variant)variant;
+}
+#define FOR_EACH_ROW(v) for (v = compiled_from(0); v < SGEMM_VARIANT_COUNT; v = compiled_from(v + 1))
+
+/* ---- Streams, graphs, threads, devices --------------------------------------------------------------------------- */
+
+/* The strictest capture refuses every allocation and synchronisation of the process: a recorded call made none. */
+Test(streams, graph) {
+  problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_T, 300, 310, 37, EXACT);
+  sgemm_stream stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t replay;
+  int i;
+  need_machine();
+  stream = schedule(1);
+  q.p.beta = 0.5f;
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  cr_assert(sgemm_run(&q.p, stream) == SGEMM_SUCCESS);
+  CUDA(cudaStreamEndCapture(stream, &graph));
+  CHECK(problem_download(&q));
+  cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "capture must not run");
+  CUDA(cudaGraphInstantiateWithFlags(&replay, graph, 0));
+  for (i = 0; i < 3; i++) {
+    CHECK(problem_upload(&q));
+    CUDA(cudaGraphLaunch(replay, stream));
+    CHECK(problem_download(&q));
+    CHECK(problem_check(&q));
+  }
+  CUDA(cudaGraphExecDestroy(replay));
+  CUDA(cudaGraphDestroy(graph));
+  problem_free(&q);
+}
+
+typedef struct worker {
+  int stream;
+  problem q;
+  const char *fault;
+} worker;
+
+static void *work(void *argument) {
+  worker *w = (worker *)argument;
+  int i;
+  for (i = 0; i < 20 && w->fault == NULL; i++) {
+    w->q = problem_of(SGEMM_VARIANT_COUNT, i % 2 ? SGEMM_T : SGEMM_N, SGEMM_N, 200 + 7 * i, 190 - 5 * i, 90 + w->stream,
+                      EXACT);
+    w->q.seed = (uint64_t)(1 + i + 100 * w->stream);
+    w->fault = problem_solve(&w->q, schedule(w->stream));
+  }
+  return NULL;
+}
+
+Test(streams, two_host_threads) {
+  worker workers[2];
+  pthread_t threads[2];
+  int i;
+  need_machine();
+  memset(workers, 0, sizeof workers);
+  for (i = 0; i < 2; i++) {
+    workers[i].stream = i + 1;
+    schedule(i + 1); /* makes the stream */
+  }
+  for (i = 0; i < 2; i++)
+    cr_assert(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+  for (i = 0; i < 2; i++)
+    pthread_join(threads[i], NULL);
+  CHECK(workers[0].fault);
+  CHECK(workers[1].fault);
+}
+
+Test(streams, every_device) {
+  int count, d;
+  need_machine();
+  CUDA(cudaGetDeviceCount(&count));
+  for (d = 0; d < count; d++) {
+    problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_T, SGEMM_N, 129, 200, 33, EXACT);
+    CUDA(cudaSetDevice(d));
+    CHECK(problem_solve(&q, NULL));
+  }
+}
+
+/* ---- Sizes ------------------------------------------------------------------------------------------------------- */
+
+/* More block rows, and block columns, than the 65,535 of a grid's y and z. */
+Test(sizes, tall_and_wide) {
+  int v;
+  need_machine();
+  FOR_EACH_ROW(v) {
+    const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
+    problem tall = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_N, INT64_C(65536) * r->BM + 1, 2, 3, EXACT);
+    problem wide = problem_of((sgemm_variant)v, SGEMM_T, SGEMM_T, 2, INT64_C(65536) * r->BN + 1, 3, EXACT);
+    CHECK(problem_solve(&tall, NULL));
+    CHECK(problem_solve(&wide, NULL));
+  }
+}
+
+/* More matrices than the 65,535 of a grid's y, in a number that leaves its last z plane unfilled. */
+Test(sizes, many_matrices) {
+  int v;
+  need_machine();
+  FOR_EACH_ROW(v) {
+    problem q = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_N, 1, 2, 3, EXACT);
+    q.p.batch = 70001;
+    q.p.beta = 1.0f;
+    CHECK(problem_solve(&q, NULL));
+  }
+}
+
+/* ---- Device and resources ---------------------------------------------------------------------------------------- */
+
+Test(device, query) {
+  sgemm_device d, current;
+  need_machine();
+  cr_assert(sgemm_device_query(0, &d) == SGEMM_SUCCESS && sgemm_device_query(-1, &current) == SGEMM_SUCCESS);
+  cr_assert_str_eq(d.name, current.name);
+  cr_assert(d.name[0] != '\0' && d.major >= 5 && d.minor >= 0 && d.multiprocessors > 0);
+  cr_assert(d.lanes == 64 || d.lanes == 128);
+  cr_assert(d.threads_per_sm >= 1024 && d.threads_per_sm % 32 == 0 && d.blocks_per_sm >= 16);
+  cr_assert(d.registers_per_sm >= 65536 && d.shared_per_sm >= 48 * 1024 && d.l2_bytes > 0);
+  cr_assert(d.shared_reserved == (d.major >= 8 ? 1024 : 0), "%d", (int)d.shared_reserved);
+  cr_assert(fabs(d.peak_gflops - 2e-3 * d.lanes * d.multiprocessors * d.clock_mhz) <= 1e-3 * d.peak_gflops);
+  cr_assert(d.bandwidth_gbs > 10.0 && d.bandwidth_gbs < 1e5, "%g GB/s", d.bandwidth_gbs);
+}
+
+/* No row from warptiled on keeps part of its tile in local memory; each fits the shared memory that needs no opt-in,
+   and as many blocks are resident as its registers are budgeted for. */
+Test(device, resources) {
+  sgemm_device d;
+  int v, ops;
+  need_machine();
+  cr_assert(sgemm_device_query(-1, &d) == SGEMM_SUCCESS);
+  FOR_EACH_ROW(v) {
+    for (ops = 0; ops < 4; ops++) {
+      const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
+      const sgemm_op op_a = ops / 2 ? SGEMM_T : SGEMM_N, op_b = ops % 2 ? SGEMM_T : SGEMM_N;
+      sgemm_occupancy o;
+      int registers;
+      int64_t shared, local;
+      cr_assert(sgemm_kernel_resources((sgemm_variant)v, op_a, op_b, &registers, &shared, &local) == SGEMM_SUCCESS);
+      cr_assert(local == 0 || r->stage < SGEMM_STAGE_warptiled, "%s, ops %d: %d bytes of local memory", r->name, ops,
+                (int)local);
+      cr_assert(registers > 0 && registers <= 255 && shared <= 48 * 1024, "%s, ops %d: %d registers, %d bytes shared",
+                r->name, ops, registers, (int)shared);
+      cr_assert(sgemm_variant_occupancy((sgemm_variant)v, op_a, op_b, &d, &o) == SGEMM_SUCCESS);
+      cr_assert(o.blocks >= r->blocks && o.fraction > 0.0 && o.fraction <= 1.0,
+                "%s, ops %d: %d blocks resident, not %d", r->name, ops, o.blocks, r->blocks);
+    }
+  }
+}
+
+Test(device, resources_of_rows_that_are_not_there) {
+  int v, registers;
+  int64_t shared, local;
+  need_machine();
+  for (v = -1; v <= SGEMM_VARIANT_COUNT; v++)
+    if (!sgemm_compiled((sgemm_variant)v))
+      cr_assert(sgemm_kernel_resources((sgemm_variant)v, SGEMM_N, SGEMM_N, &registers, &shared, &local) ==
+                SGEMM_ERROR_NOT_COMPILED);
+}
+
+/* ---- The runtime's errors ---------------------------------------------------------------------------------------- */
+
+Test(errors, no_such_device) {
+  sgemm_device d;
+  sgemm_status status;
+  need_machine();
+  status = sgemm_device_query(1000, &d);
+  cr_assert(sgemm_cuda_error(status) == cudaErrorInvalidDevice, "status %d", status);
+}
+
+/* A launch that the runtime refuses: to synchronise a stream that captures invalidates the capture, and until it is
+   ended every launch on that stream fails. Neither the device nor the stream keeps the error. */
+Test(errors, refused_launch) {
+  problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_N, 70, 80, 90, EXACT);
+  sgemm_stream stream;
+  sgemm_status status;
+  cudaGraph_t graph = NULL;
+  need_machine();
+  stream = schedule(1);
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  cr_assert(cudaStreamSynchronize(stream) == cudaErrorStreamCaptureUnsupported);
+  status = sgemm_run(&q.p, stream);
+  cr_assert(cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated && graph == NULL);
+  cr_assert(sgemm_cuda_error(status) == cudaErrorStreamCaptureInvalidated, "status %d (%s)", status,
+            sgemm_status_string(status));
+  cudaGetLastError();
+  CHECK(problem_download(&q));
+  cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "C was touched");
+  CHECK(problem_run(&q, stream));
+  CHECK(problem_check(&q));
+  problem_free(&q);
+}

@@ -1,0 +1,496 @@
+/* What the tests can see at all: the CPU model's faults, shown by kernels that have them, and the test library's, shown
+   by multiplications that are wrong. Compiled with SGEMM_CPU=1. */
+#define _POSIX_C_SOURCE 200809L /* unsetenv() */
+#define SGEMM_IMPLEMENTATION
+#include "tests/testing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* ---- Kernels for the model --------------------------------------------------------------------------------------- */
+
+enum { THREADS = 64 };
+
+/* Where this thread's result goes. */
+static float *own(const sgemm__args *args) {
+  return args->C + ((int64_t)sgemm__block_x() + sgemm__block_yz() * args->m) * THREADS + sgemm__thread();
+}
+
+/* Through shared memory to the thread at the other end. barrier 0: without waiting for it. */
+static inline void reverse(const sgemm__args *args, float *tile, int barrier) {
+  const int t = sgemm__thread();
+  sgemm__store_shared(tile + t, (float)(t + 1));
+  if (barrier)
+    sgemm__barrier();
+  sgemm__store_global(own(args), sgemm__load_shared(tile + THREADS - 1 - t));
+}
+
+SGEMM__GLOBAL(reverse_right, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(tile, THREADS);
+  reverse(&args, tile, 1);
+}
+
+SGEMM__GLOBAL(reverse_unsynchronised, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(tile, THREADS);
+  reverse(&args, tile, 0);
+}
+
+/* A step of a ring: each thread replaces its word by its neighbour's. barrier 0: perhaps before another has read it. */
+static inline void rotate(const sgemm__args *args, float *tile, int barrier) {
+  const int t = sgemm__thread();
+  float x;
+  sgemm__store_shared(tile + t, (float)(t + 1));
+  sgemm__barrier();
+  x = sgemm__load_shared(tile + (t + 1) % THREADS);
+  if (barrier)
+    sgemm__barrier();
+  sgemm__store_shared(tile + t, x);
+  sgemm__barrier();
+  sgemm__store_global(own(args), sgemm__load_shared(tile + t));
+}
+
+SGEMM__GLOBAL(rotate_right, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(tile, THREADS);
+  rotate(&args, tile, 1);
+}
+
+SGEMM__GLOBAL(rotate_unsynchronised, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(tile, THREADS);
+  rotate(&args, tile, 0);
+}
+
+/* Half of the threads leave without the barrier. */
+SGEMM__GLOBAL(some_leave, THREADS, 1)(const sgemm__args args) {
+  if (sgemm__thread() < 32)
+    sgemm__barrier();
+  sgemm__store_global(own(&args), 1.0f);
+}
+
+/* Odd threads wait at one barrier, even ones at another. */
+SGEMM__GLOBAL(two_barriers, THREADS, 1)(const sgemm__args args) {
+  if (sgemm__thread() % 2)
+    sgemm__barrier();
+  else
+    sgemm__barrier();
+  sgemm__store_global(own(&args), 1.0f);
+}
+
+/* The last thread goes round once less. */
+SGEMM__GLOBAL(uneven_loops, THREADS, 1)(const sgemm__args args) {
+  int i;
+  for (i = 0; i < 3 - (sgemm__thread() == THREADS - 1); i++)
+    sgemm__barrier();
+  sgemm__store_global(own(&args), 1.0f);
+}
+
+/* Thread 7 of block (2, 1, 0) reads a word of the second array that nobody wrote. */
+SGEMM__GLOBAL(unwritten, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(As, THREADS);
+  SGEMM__SHARED(Bs, 2 * THREADS);
+  const int t = sgemm__thread(), astray = sgemm__block_x() == 2 && sgemm__block_yz() == 1 && t == 7;
+  sgemm__store_shared(As + t, 1.0f);
+  sgemm__store_shared(Bs + t, 1.0f);
+  sgemm__barrier();
+  sgemm__store_global(own(&args), sgemm__load_shared(As + t) + sgemm__load_shared(Bs + (astray ? THREADS + 5 : t)));
+}
+
+/* Only the first block writes: the next must not find its words. */
+SGEMM__GLOBAL(leftovers, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(tile, THREADS);
+  if (sgemm__block_x() == 0)
+    sgemm__store_shared(tile + sgemm__thread(), 1.0f);
+  sgemm__barrier();
+  sgemm__store_global(own(&args), sgemm__load_shared(tile + sgemm__thread()));
+}
+
+/* NaN and Inf that were written are values like others. */
+SGEMM__GLOBAL(nonfinite_words, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(tile, THREADS);
+  const int t = sgemm__thread();
+  sgemm__store_shared(tile + t, t % 2 ? NAN : INFINITY - (t % 4 ? INFINITY : 0.0f));
+  sgemm__barrier();
+  sgemm__store_global(own(&args), sgemm__load_shared(tile + t));
+}
+
+enum { X = 3, Y = 2, Z = 2, RESULTS = X * Y * Z * THREADS };
+
+/* Launches over X x Y x Z blocks. out: RESULTS floats. */
+static sgemm_status launch(sgemm__kernel kernel, int way, float *out) {
+  const sgemm__grid grid = {X, Y, Z, THREADS};
+  sgemm__args args;
+  memset(&args, 0, sizeof args);
+  memset(out, 0, RESULTS * sizeof *out);
+  args.C = out;
+  args.m = X;
+  schedule(way);
+  return sgemm__cpu_launch(kernel, grid, &args);
+}
+
+static void expect_fault(sgemm__kernel kernel, int way, sgemm_status status, const char *where) {
+  float out[RESULTS];
+  const sgemm_status got = launch(kernel, way, out);
+  cr_assert(got == status, "status %d, want %d (%s)", got, status, sgemm_model_error());
+  cr_assert(strstr(sgemm_model_error(), where) != NULL, "\"%s\" does not say \"%s\"", sgemm_model_error(), where);
+}
+
+Test(model, every_thread_of_every_block_runs_once) {
+  float out[RESULTS];
+  int way, i;
+  for (way = 0; way < SCHEDULES; way++) {
+    cr_assert(launch(reverse_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+    for (i = 0; i < RESULTS; i++)
+      cr_assert(out[i] == (float)(THREADS - i % THREADS), "schedule %d: result %d is %g", way, i, (double)out[i]);
+  }
+  cr_assert_str_empty(sgemm_model_error());
+}
+
+Test(model, a_missing_barrier_reads_unwritten_words) {
+  expect_fault(reverse_unsynchronised, 0, SGEMM_ERROR_UNWRITTEN, "block (0, 0, 0), thread 0: ");
+  expect_fault(reverse_unsynchronised, 0, SGEMM_ERROR_UNWRITTEN, "tile[63]");
+}
+
+Test(model, a_missing_barrier_shows_in_the_bits) {
+  float first[RESULTS], out[RESULTS];
+  int way, different = 0;
+  for (way = 0; way < SCHEDULES; way++) {
+    cr_assert(launch(rotate_right, way, way ? out : first) == SGEMM_SUCCESS);
+    cr_assert(way == 0 || memcmp(first, out, sizeof out) == 0, "schedule %d", way);
+  }
+  for (way = 0; way < SCHEDULES; way++) {
+    cr_assert(launch(rotate_unsynchronised, way, out) == SGEMM_SUCCESS);
+    different += memcmp(first, out, sizeof out) != 0;
+  }
+  cr_assert(different == SCHEDULES, "the race shows in %d of %d schedules", different, SCHEDULES);
+}
+
+Test(model, divergence) {
+  expect_fault(some_leave, 0, SGEMM_ERROR_DIVERGENCE, "block (0, 0, 0), thread 32: ");
+  expect_fault(two_barriers, 0, SGEMM_ERROR_DIVERGENCE, "block (0, 0, 0), thread 1: ");
+  expect_fault(uneven_loops, 0, SGEMM_ERROR_DIVERGENCE, "block (0, 0, 0), thread 63: ");
+}
+
+Test(model, divergence_on_every_schedule) {
+  int way;
+  for (way = 0; way < SCHEDULES; way++) {
+    expect_fault(some_leave, way, SGEMM_ERROR_DIVERGENCE, "thread ");
+    expect_fault(two_barriers, way, SGEMM_ERROR_DIVERGENCE, "thread ");
+    expect_fault(uneven_loops, way, SGEMM_ERROR_DIVERGENCE, "thread ");
+  }
+}
+
+Test(model, unwritten_words) {
+  int way;
+  for (way = 0; way < SCHEDULES; way++)
+    expect_fault(unwritten, way, SGEMM_ERROR_UNWRITTEN,
+                 "block (2, 1, 0), thread 7: read of an unwritten word of Bs[69]");
+  expect_fault(leftovers, 0, SGEMM_ERROR_UNWRITTEN, "block (1, 0, 0), thread 0: read of an unwritten word of tile[0]");
+}
+
+Test(model, written_nan_is_no_fault) {
+  float out[RESULTS];
+  int i;
+  cr_assert(launch(nonfinite_words, 0, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  for (i = 0; i < RESULTS; i++)
+    cr_assert(i % 4 ? isnan(out[i]) : isinf(out[i]), "result %d is %g", i, (double)out[i]);
+}
+
+Test(model, a_failed_launch_leaves_no_trace) {
+  float out[RESULTS];
+  expect_fault(some_leave, 0, SGEMM_ERROR_DIVERGENCE, "");
+  cr_assert(launch(reverse_right, 0, out) == SGEMM_SUCCESS);
+  expect_fault(unwritten, 0, SGEMM_ERROR_UNWRITTEN, "Bs");
+  cr_assert(launch(rotate_right, 0, out) == SGEMM_SUCCESS);
+}
+
+#if !SGEMM__CPU_ASAN /* which ends the program where memory ends */
+Test(model, no_memory) {
+  struct rlimit before, none;
+  float out[RESULTS];
+  sgemm_status status;
+  cr_assert(getrlimit(RLIMIT_AS, &before) == 0);
+  none = before;
+  none.rlim_cur = 1;
+  cr_assert(setrlimit(RLIMIT_AS, &none) == 0);
+  status = launch(reverse_right, 0, out);
+  cr_assert(setrlimit(RLIMIT_AS, &before) == 0);
+  cr_assert(status == SGEMM_ERROR_MEMORY, "status %d", status);
+}
+#endif
+
+Test(model, has_no_device) {
+  sgemm_device device;
+  int registers;
+  int64_t shared, local;
+  cr_assert(sgemm_device_query(-1, &device) == SGEMM_ERROR_UNAVAILABLE);
+  cr_assert(sgemm_kernel_resources((sgemm_variant)0, SGEMM_N, SGEMM_N, &registers, &shared, &local) ==
+            SGEMM_ERROR_UNAVAILABLE);
+}
+
+/* ---- Multiplications for the comparator -------------------------------------------------------------------------- */
+
+/* Guards and sweep as they are by default. */
+static void unreduced(void) { unsetenv("SGEMM_TEST_REDUCED"); }
+
+TestSuite(comparator, .init = unreduced);
+
+/* Ways to be wrong that have passed other libraries' tests, and a right one. */
+typedef enum mutant {
+  RIGHT,
+  LAST_K_DROPPED,
+  LDA_IGNORED,
+  LDB_IGNORED,
+  LDC_IGNORED,
+  OP_A_IGNORED,
+  OP_B_IGNORED,
+  ALPHA_IGNORED,
+  BETA_IGNORED,
+  C_READ_FOR_BETA_0,
+  AB_READ_FOR_ALPHA_0,
+  LAST_ROW_LEFT,
+  LAST_COLUMN_LEFT,
+  PADDING_OF_A_READ,
+  ROW_OF_C_WRITTEN_WHOLE,
+  NOTHING_DONE,
+  MUTANTS
+} mutant;
+
+static void multiply(const sgemm_params *p, mutant mutant) {
+  const int a_plain = p->op_a == SGEMM_N || mutant == OP_A_IGNORED,
+            b_plain = p->op_b == SGEMM_N || mutant == OP_B_IGNORED;
+  const int64_t lda = mutant != LDA_IGNORED ? p->lda : a_plain ? p->k : p->m;
+  const int64_t ldb = mutant != LDB_IGNORED ? p->ldb : b_plain ? p->n : p->k;
+  const int64_t ldc = mutant != LDC_IGNORED ? p->ldc : p->n;
+  const int64_t m = mutant == NOTHING_DONE ? 0 : p->m - (mutant == LAST_ROW_LEFT),
+                n = p->n - (mutant == LAST_COLUMN_LEFT);
+  const int64_t from = mutant == PADDING_OF_A_READ ? -1 : 0, to = p->k - (mutant == LAST_K_DROPPED);
+  const int product = p->alpha != 0.0f || mutant == AB_READ_FOR_ALPHA_0;
+  const int reads_c = p->beta != 0.0f || mutant == C_READ_FOR_BETA_0;
+  int64_t i, j, k;
+  for (i = 0; i < m; i++) {
+    for (j = 0; j < n; j++) {
+      float sum = 0.0f, *c = p->C + i * ldc + j;
+      for (k = from; k < to && product; k++)
+        sum = fmaf(p->A[a_plain ? i * lda + k : k * lda + i], k < 0 ? 0.0f : p->B[b_plain ? k * ldb + j : j * ldb + k],
+                   sum);
+      sum *= mutant == ALPHA_IGNORED ? 1.0f : p->alpha;
+      *c = reads_c ? fmaf(mutant == BETA_IGNORED ? 0.0f : p->beta, *c, sum) : sum;
+    }
+    if (mutant == ROW_OF_C_WRITTEN_WHOLE)
+      p->C[i * ldc + n] = 0.0f;
+  }
+}
+
+/* A problem to be wrong about: every leading dimension padded, both operands transposed if `transposed`. */
+static problem subject(int transposed, float alpha, float beta, layer layer) {
+  problem q = problem_of((sgemm_variant)0, transposed ? SGEMM_T : SGEMM_N, transposed ? SGEMM_T : SGEMM_N, 5, 6, 7,
+                         layer);
+  q.p.lda += PRIME;
+  q.p.ldb += PRIME;
+  q.p.ldc += PRIME;
+  q.p.alpha = alpha;
+  q.p.beta = beta;
+  return q;
+}
+
+/* 1 if the checks accept it, over all the kinds of subject. */
+static int accepted(mutant mutant) {
+  static const float pairs[][2] = {{1.0f, 0.0f}, {0.5f, 1.25f}, {0.0f, 0.5f}};
+  int i, result = 1;
+  for (i = 0; i < 12 && result; i++) {
+    problem q = subject(i % 2, pairs[i / 4][0], pairs[i / 4][1], i / 2 % 2 ? ROUNDING : EXACT);
+    problem_make(&q);
+    CHECK(problem_upload(&q));
+    multiply(&q.p, mutant);
+    CHECK(problem_download(&q));
+    result = problem_check(&q) == NULL;
+    problem_free(&q);
+  }
+  return result;
+}
+
+Test(comparator, accepts_the_right_and_no_mutant) {
+  int m;
+  for (m = 0; m < MUTANTS; m++)
+    cr_assert(accepted((mutant)m) == (m == RIGHT), "mutant %d is %s", m, m == RIGHT ? "refused" : "accepted");
+}
+
+/* After a right run, one float of one operand as downloaded is made `value`; the sentence must tell of it. */
+static void expect_refusal(matrix *touched, problem *q, int64_t at, float value, const char *what) {
+  float *x = touched->after + at, kept = *x;
+  const char *fault;
+  memcpy(x, &value, sizeof value);
+  fault = problem_check(q);
+  cr_assert(fault != NULL, "accepted: %s", what);
+  cr_assert(strstr(fault, what) != NULL, "\"%s\" does not say \"%s\"", fault, what);
+  cr_assert(strstr(fault, sgemm_variant_get(q->variant)->name) != NULL && strstr(fault, "m 5, n 6, k 7") != NULL, "%s",
+            fault);
+  memcpy(x, &kept, sizeof kept);
+  CHECK(problem_check(q));
+}
+
+static problem solved(layer layer) {
+  problem q = subject(0, 0.5f, 1.0f, layer);
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  multiply(&q.p, RIGHT);
+  CHECK(problem_download(&q));
+  CHECK(problem_check(&q));
+  return q;
+}
+
+Test(comparator, refuses_one_wrong_element_in_each_corner) {
+  static const int corners[4][2] = {{0, 0}, {0, 5}, {4, 0}, {4, 5}};
+  int l, c, w;
+  for (l = EXACT; l <= ROUNDING; l++) {
+    problem q = solved((layer)l);
+    for (c = 0; c < 4; c++) {
+      const int64_t at = element(&q.C, 0, corners[c][0], corners[c][1]) - q.C.before;
+      const float right = q.C.after[at];
+      const float wrong[] = {NAN, INFINITY, -INFINITY, right + 1.0f, right - 1.0f, -right - 1.0f, q.C.before[0]};
+      char what[16];
+      snprintf(what, sizeof what, "C(%d, %d)", corners[c][0], corners[c][1]);
+      for (w = 0; w < (int)(sizeof wrong / sizeof *wrong); w++)
+        expect_refusal(&q.C, &q, at, wrong[w], what);
+      if (l == EXACT)
+        expect_refusal(&q.C, &q, at, nextafterf(right, INFINITY), what);
+    }
+    problem_free(&q);
+  }
+}
+
+/* The last float within the bound passes, the next one does not, on either side. */
+Test(comparator, draws_the_line_at_the_bound) {
+  problem q = solved(ROUNDING);
+  const int64_t at = element(&q.C, 0, 4, 5) - q.C.before;
+  double want = 0.0, size = 0.0, bound;
+  int side;
+  int64_t k;
+  for (k = 0; k < 7; k++) {
+    const double product = (double)*element(&q.A, 0, 4, k) * (double)*element(&q.B, 0, k, 5);
+    want += 0.5 * product;
+    size += 0.5 * fabs(product);
+  }
+  want += (double)q.C.before[at];
+  size += fabs((double)q.C.before[at]);
+  bound = 9 * 0x1p-24 * size;
+  for (side = -1; side <= 1; side += 2) {
+    const float toward = side < 0 ? -INFINITY : INFINITY;
+    float x = (float)(want + side * bound);
+    while (fabs((double)x - want) <= bound)
+      x = nextafterf(x, toward);
+    expect_refusal(&q.C, &q, at, x, "C(4, 5)");
+    q.C.after[at] = nextafterf(x, (float)want);
+    CHECK(problem_check(&q));
+  }
+  problem_free(&q);
+}
+
+Test(comparator, refuses_every_write_where_nothing_may_be) {
+  problem q = solved(EXACT);
+  matrix *const operands[] = {&q.A, &q.B, &q.C};
+  static const char *const names[] = {"A was written", "B was written", "C was written"};
+  int x;
+  for (x = 0; x < 3; x++) {
+    matrix *o = operands[x];
+    const int64_t first = element(o, 0, 0, 0) - o->before, end = first + (o->rows - 1) * o->ld + o->width;
+    const int64_t at[] = {0, first - 1, first + o->width, first + o->ld - 1, end, o->count - 1};
+    int i;
+    for (i = 0; i < 6; i++) {
+      expect_refusal(o, &q, at[i], 1.0f, names[x]);
+      expect_refusal(o, &q, at[i], NAN, names[x]); /* a NaN, but not the one that was there */
+    }
+    if (o != &q.C)
+      expect_refusal(o, &q, first, 9.0f, names[x]);
+  }
+  problem_free(&q);
+}
+
+Test(comparator, refuses_to_compare_nothing) {
+  static const int64_t empty[][3] = {{0, 6, 7}, {5, 0, 7}, {0, 0, 0}};
+  int i;
+  for (i = 0; i < 4; i++) {
+    problem q = i < 3 ? problem_of((sgemm_variant)0, SGEMM_N, SGEMM_N, empty[i][0], empty[i][1], empty[i][2], EXACT)
+                      : problem_of((sgemm_variant)0, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
+    const char *fault;
+    q.p.batch = i < 3;
+    problem_make(&q);
+    CHECK(problem_upload(&q));
+    CHECK(problem_download(&q));
+    fault = problem_check(&q);
+    cr_assert(fault != NULL && strstr(fault, "nothing was compared") != NULL, "%s", fault ? fault : "accepted");
+    problem_free(&q);
+  }
+}
+
+/* A reference that is NaN by the test's own mistake would accept a NaN. */
+Test(comparator, refuses_a_reference_that_is_no_number) {
+  problem q = subject(0, 1.0f, 0.0f, EXACT);
+  problem_make(&q);
+  *element(&q.A, 0, 0, 0) = NAN;
+  CHECK(problem_upload(&q));
+  multiply(&q.p, RIGHT);
+  CHECK(problem_download(&q));
+  cr_assert(problem_check(&q) != NULL);
+  q.nonfinite = 1;
+  CHECK(problem_check(&q));
+  problem_free(&q);
+}
+
+/* OpenBLAS notices a wrong result too. */
+Test(comparator, asks_blas) {
+  problem q = solved(ROUNDING);
+  const int64_t at = element(&q.C, 0, 2, 3) - q.C.before;
+  CHECK(problem_check_blas(&q));
+  q.C.after[at] += 1e-4f;
+  cr_assert(problem_check_blas(&q) != NULL);
+  problem_free(&q);
+}
+
+/* ---- The sweep --------------------------------------------------------------------------------------------------- */
+
+/* At least 125 shapes a row, m, n and k pairwise different, and each of what varies beside each other. */
+Test(sweep, covers_what_it_claims, .init = unreduced) {
+  int v, i, j;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    enum { MOST = 1000 };
+    int64_t shapes[MOST][3];
+    int distinct = 0, pairs[2][2][5] = {{{0}}}, lds[2][2][27] = {{{0}}}, conjugated = 0, a, b, x;
+    problem q;
+    for (i = 0; sweep(&q, (sgemm_variant)v, ROUNDING, i); i++) {
+      const sgemm_params packed = sgemm_params_init((sgemm_op)q.p.op_a, (sgemm_op)q.p.op_b, q.p.m, q.p.n, q.p.k),
+                         *p = &q.p;
+      const int64_t surplus[3] = {p->lda - packed.lda, p->ldb - packed.ldb, p->ldc - packed.ldc};
+      const float key = 10.0f * p->alpha + p->beta;
+      int ld = 0;
+      cr_assert(i < MOST && p->m != p->n && p->n != p->k && p->k != p->m && p->m > 0 && p->n > 0 && p->k > 0);
+      for (j = 0; j < distinct; j++)
+        if (shapes[j][0] == p->m && shapes[j][1] == p->n && shapes[j][2] == p->k)
+          break;
+      if (j == distinct) {
+        shapes[distinct][0] = p->m;
+        shapes[distinct][1] = p->n;
+        shapes[distinct++][2] = p->k;
+      }
+      for (x = 0; x < 3; x++) {
+        cr_assert(surplus[x] == 0 || surplus[x] == 1 || surplus[x] == PRIME);
+        ld = 3 * ld + (surplus[x] > 0) + (surplus[x] > 1);
+      }
+      a = p->op_a != SGEMM_N;
+      b = p->op_b != SGEMM_N;
+      conjugated += p->op_a == SGEMM_C || p->op_b == SGEMM_C;
+      lds[a][b][ld]++;
+      pairs[a][b][key == 10.0f ? 0 : key == 11.0f ? 1 : key == 0.5f ? 2 : key == 5.0f ? 3 : 4]++;
+    }
+    cr_assert(distinct >= 125, "row %d: %d shapes", v, distinct);
+    cr_assert(conjugated > 0);
+    for (a = 0; a < 2; a++)
+      for (b = 0; b < 2; b++) {
+        for (x = 0; x < 5; x++)
+          cr_assert(pairs[a][b][x] > 0, "row %d: ops %d %d never meet pair %d", v, a, b, x);
+        for (x = 0; x < 27; x++)
+          cr_assert(lds[a][b][x] > 0, "row %d: ops %d %d never meet leading dimensions %d", v, a, b, x);
+      }
+  }
+}
