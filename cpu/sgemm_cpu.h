@@ -6,7 +6,8 @@
    thread-local. Blocks are dealt to as many OS threads as there are cores. Two faults that a GPU lets pass end a launch:
      divergence   at a barrier some threads are at another one or have left the kernel;
      unwritten    a thread reads a word of shared memory that no thread of its block has written: at the start of a block
-                  each word holds a NaN of its own (SGEMM__CPU_UNWRITTEN), which no arithmetic produces.               */
+                  each word holds a NaN of its own (SGEMM__CPU_UNWRITTEN), which no arithmetic produces.
+   SGEMM_CPU_COUNT=1 adds the counters of sgemm_count.h; by default they are no code at all.                           */
 #ifndef SGEMM_CPU_H
 #define SGEMM_CPU_H
 
@@ -38,10 +39,14 @@
 #include <sanitizer/common_interface_defs.h> /* it must be told of each change of stack */
 #endif
 
+#ifndef SGEMM_CPU_COUNT
+#define SGEMM_CPU_COUNT 0
+#endif
+
 typedef void (*sgemm__kernel)(const sgemm__args args);
 
-enum { SGEMM__CPU_STACK = 64 * 1024 };  /* bytes of a fiber: a kernel's registers take up to 5 KB, more under ASan */
-enum { SGEMM__CPU_ARRAYS = 4 };         /* shared arrays of a kernel, at most */
+enum { SGEMM__CPU_STACK = 64 * 1024 };   /* bytes of a fiber: a kernel's registers take up to 5 KB, more under ASan */
+enum { SGEMM__CPU_ARRAYS = 4 };          /* shared arrays of a kernel, at most */
 #define SGEMM__CPU_UNWRITTEN 0x7fa5c0deu /* bits of an unwritten word: a signalling NaN */
 
 typedef struct sgemm__cpu_fiber {
@@ -57,7 +62,8 @@ typedef struct sgemm__cpu_grid {
   sgemm_model model;
   atomic_llong next_block;
   atomic_int failed;    /* 1: no worker goes on */
-  pthread_mutex_t lock; /* of what follows: the first failure */
+  pthread_mutex_t lock; /* of what follows: the counters, the first failure */
+  sgemm_counts counts;
   sgemm_status status;
   char message[160];
 } sgemm__cpu_grid;
@@ -85,9 +91,11 @@ typedef struct sgemm__cpu_worker {
 static _Thread_local sgemm__cpu_worker *sgemm__cpu; /* the calling OS thread's, inside a launch */
 static _Thread_local sgemm_model sgemm__cpu_model;  /* all zero: forward, on all cores */
 static _Thread_local char sgemm__cpu_message[160];
+static _Thread_local sgemm_counts sgemm__cpu_counts;
 
 void sgemm_model_set(const sgemm_model *model) { sgemm__cpu_model = *model; }
 const char *sgemm_model_error(void) { return sgemm__cpu_message; }
+const sgemm_counts *sgemm_model_counts(void) { return &sgemm__cpu_counts; }
 
 /* ---- Fibers ------------------------------------------------------------------------------------------------------ */
 
@@ -147,6 +155,8 @@ static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *a
   atomic_store(&g->failed, 1);
 }
 
+#include "sgemm_count.h" /* sgemm__count_access() and the like, of what follows */
+
 /* ---- Primitives, in the order of sgemm_kernels.cuh --------------------------------------------------------------- */
 
 #define SGEMM__GLOBAL(name, threads, blocks) static void name
@@ -194,14 +204,26 @@ static void sgemm__cpu_unwritten(const float *p) {
 static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
 static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }
-static inline float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
+static inline void sgemm__converge(void) { sgemm__count_converge(); }
 
-static inline float sgemm__load_global(const float *p) { return *p; }
-static inline float sgemm__load_result(const float *p) { return *p; }
-static inline void sgemm__store_global(float *p, float x) { *p = x; }
-static inline void sgemm__store_shared(float *p, float x) { *p = x; }
+static inline float sgemm__fma(float a, float b, float c) {
+  sgemm__count_fma();
+  return fmaf(a, b, c);
+}
 
-static inline float sgemm__load_shared(const float *p) {
+static inline float sgemm__load_global(const float *p) {
+  sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 1);
+  return *p;
+}
+
+static inline float sgemm__load_result(const float *p) { return sgemm__load_global(p); }
+
+static inline void sgemm__store_global(float *p, float x) {
+  sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 1);
+  *p = x;
+}
+
+static inline float sgemm__cpu_written(const float *p) {
   uint32_t bits;
   memcpy(&bits, p, sizeof bits);
   if (bits == SGEMM__CPU_UNWRITTEN)
@@ -209,15 +231,39 @@ static inline float sgemm__load_shared(const float *p) {
   return *p;
 }
 
+static inline float sgemm__load_shared(const float *p) {
+  sgemm__count_access(SGEMM__COUNT_LOAD_SHARED, p, 1);
+  return sgemm__cpu_written(p);
+}
+
+static inline void sgemm__store_shared(float *p, float x) {
+  sgemm__count_access(SGEMM__COUNT_STORE_SHARED, p, 1);
+  *p = x;
+}
+
 /* Four elements at once, from addresses that are multiples of 16 bytes as on the GPU. */
-static inline void sgemm__load_global4(float *r, const float *p) { memcpy(r, __builtin_assume_aligned(p, 16), 16); }
-static inline void sgemm__load_result4(float *r, const float *p) { memcpy(r, __builtin_assume_aligned(p, 16), 16); }
-static inline void sgemm__store_global4(float *p, const float *r) { memcpy(__builtin_assume_aligned(p, 16), r, 16); }
-static inline void sgemm__store_shared4(float *p, const float *r) { memcpy(__builtin_assume_aligned(p, 16), r, 16); }
+static inline void sgemm__load_global4(float *r, const float *p) {
+  sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 4);
+  memcpy(r, __builtin_assume_aligned(p, 16), 16);
+}
+
+static inline void sgemm__load_result4(float *r, const float *p) { sgemm__load_global4(r, p); }
+
+static inline void sgemm__store_global4(float *p, const float *r) {
+  sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 4);
+  memcpy(__builtin_assume_aligned(p, 16), r, 16);
+}
+
 static inline void sgemm__load_shared4(float *r, const float *p) {
   int v;
+  sgemm__count_access(SGEMM__COUNT_LOAD_SHARED, p, 4);
   for (v = 0; v < 4; v++)
-    r[v] = sgemm__load_shared(p + v);
+    r[v] = sgemm__cpu_written(p + v);
+}
+
+static inline void sgemm__store_shared4(float *p, const float *r) {
+  sgemm__count_access(SGEMM__COUNT_STORE_SHARED, p, 4);
+  memcpy(__builtin_assume_aligned(p, 16), r, 16);
 }
 
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
@@ -252,6 +298,7 @@ static void sgemm__cpu_run_block(sgemm__cpu_worker *w) {
     sgemm__cpu_reorder(w);
     for (i = 0; i < threads; i++) {
       w->thread = w->order[i];
+      sgemm__count_turn(w->thread);
       sgemm__cpu_resume(w);
       if (atomic_load_explicit(&w->grid->failed, memory_order_relaxed))
         return;
@@ -260,6 +307,7 @@ static void sgemm__cpu_run_block(sgemm__cpu_worker *w) {
         return;
       }
     }
+    sgemm__count_barrier(threads, w->fibers[0].line);
     if (w->fibers[0].line == 0)
       return;
   }
@@ -290,6 +338,7 @@ static void *sgemm__cpu_work(void *grid) {
   }
   while (!atomic_load(&w.grid->failed) && (w.block = atomic_fetch_add(&w.grid->next_block, 1)) < blocks)
     sgemm__cpu_run_block(&w);
+  sgemm__count_finish(&w.grid->counts, &w.grid->lock);
   sgemm__cpu = NULL;
   free(w.order);
   free(w.stacks);
@@ -318,6 +367,7 @@ static sgemm_status sgemm__cpu_launch(sgemm__kernel kernel, sgemm__grid size, co
   while (started > 0)
     pthread_join(helpers[--started], NULL);
   pthread_mutex_destroy(&g.lock);
+  sgemm__cpu_counts = g.counts;
   if (g.status != SGEMM_SUCCESS)
     memcpy(sgemm__cpu_message, g.message, sizeof g.message);
   return g.status;
