@@ -94,11 +94,12 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_STRIDE_A,       "stride_a is negative")                                                                \
   X(SGEMM_ERROR_STRIDE_B,       "stride_b is negative")                                                                \
   X(SGEMM_ERROR_STRIDE_C,       "stride_c lets two results of the batch overlap")                                      \
-  X(SGEMM_ERROR_TOO_LARGE,      "a matrix reaches beyond 2^60 elements, or C has more than 2^31 - 1 tiles")            \
+  X(SGEMM_ERROR_TOO_LARGE,      "a matrix reaches beyond 2^60 elements")                                               \
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
+  X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
   X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no device to ask")                                                  \
   X(SGEMM_ERROR_MEMORY,         "the CPU model could not get memory or a thread for its fibers")                       \
   X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block met at different barriers, or some had left")           \
@@ -109,7 +110,7 @@ typedef enum sgemm_status {
 #define SGEMM__X(symbol, sentence) symbol,
   SGEMM_STATUS_LIST(SGEMM__X)
 #undef SGEMM__X
-    SGEMM_STATUS_COUNT,
+      SGEMM_STATUS_COUNT,
   SGEMM_ERROR_CUDA = 1000 /* plus the cudaError_t: sgemm_cuda_error() takes it out again */
 } sgemm_status;
 
@@ -143,15 +144,15 @@ typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; 
 
 /* One multiplication, or `batch` of them at constant strides. Sizes, leading dimensions and strides in elements. */
 typedef struct sgemm_params {
-  int order, op_a, op_b;              /* sgemm_order, sgemm_op */
-  int64_t m, n, k;                    /* op(A) is m x k, op(B) is k x n, C is m x n; each >= 0 */
-  float alpha, beta;                  /* host values */
-  const float *A, *B;                 /* device pointers; neither may overlap C */
-  float *C;                           /* device pointer */
-  int64_t lda, ldb, ldc;              /* row-major: lda >= k for op_a = N, >= m for T; ldb >= n or k; ldc >= n */
-  int64_t batch;                      /* multiplications in this call, >= 0 */
-  int64_t stride_a, stride_b;         /* from one matrix to the next, >= 0; 0 shares one operand among all */
-  int64_t stride_c;                   /* as far apart that no two results overlap; interleaved rows are allowed */
+  int order, op_a, op_b;      /* sgemm_order, sgemm_op */
+  int64_t m, n, k;            /* op(A) is m x k, op(B) is k x n, C is m x n; each >= 0 */
+  float alpha, beta;          /* host values */
+  const float *A, *B;         /* device pointers; neither may overlap C */
+  float *C;                   /* device pointer */
+  int64_t lda, ldb, ldc;      /* row-major: lda >= k for op_a = N, >= m for T; ldb >= n or k; ldc >= n */
+  int64_t batch;              /* multiplications in this call, >= 0 */
+  int64_t stride_a, stride_b; /* from one matrix to the next, >= 0; 0 shares one operand among all */
+  int64_t stride_c;           /* as far apart that no two results overlap; interleaved rows are allowed */
 } sgemm_params;
 
 static inline int64_t sgemm__max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -187,17 +188,17 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
 
 typedef struct sgemm_device {
   char name[64];
-  int major, minor;                     /* compute capability */
-  int multiprocessors;                  /* SMs */
-  int lanes;                            /* fp32 FMA lanes of an SM: 64 or 128 */
-  int clock_mhz;                        /* the highest SM clock */
-  int64_t l2_bytes;                     /* L2 cache */
-  int threads_per_sm, blocks_per_sm;    /* resident at most */
-  int registers_per_sm;                 /* 32-bit registers */
-  int64_t shared_per_sm;                /* bytes of shared memory */
-  int64_t shared_reserved;              /* of them the system takes per block: 1024 from sm_80 on */
-  double peak_gflops;                   /* 2 * lanes * SMs * clock: fp32 FMA, no tensor cores */
-  double bandwidth_gbs;                 /* memory clock * bus width, both edges */
+  int major, minor;                  /* compute capability */
+  int multiprocessors;               /* SMs */
+  int lanes;                         /* fp32 FMA lanes of an SM: 64 or 128 */
+  int clock_mhz;                     /* the highest SM clock */
+  int64_t l2_bytes;                  /* L2 cache */
+  int threads_per_sm, blocks_per_sm; /* resident at most */
+  int registers_per_sm;              /* 32-bit registers */
+  int64_t shared_per_sm;             /* bytes of shared memory */
+  int64_t shared_reserved;           /* of them the system takes per block: 1024 from sm_80 on */
+  double peak_gflops;                /* 2 * lanes * SMs * clock: fp32 FMA, no tensor cores */
+  double bandwidth_gbs;              /* memory clock * bus width, both edges */
 } sgemm_device;
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
@@ -318,19 +319,24 @@ static inline sgemm_metrics sgemm_metrics_of(const sgemm_params *p, double elaps
 
 /* One line: "label: 7.0500 ms, 19495 GFLOP/s, ...". Returns fprintf's result. */
 static inline int sgemm_metrics_print(FILE *file, const char *label, const sgemm_metrics *r) {
-  return fprintf(file,
-                 "%s: %.4f ms, %.0f GFLOP/s, %.1f GB/s, %.1f FLOP/byte, %.1f %% of peak, %.1f %% of cuBLAS\n", label,
-                 r->elapsed_ms, r->gflops, r->bandwidth_gbs, r->intensity, r->percent_of_peak, r->percent_of_cublas);
+  return fprintf(file, "%s: %.4f ms, %.0f GFLOP/s, %.1f GB/s, %.1f FLOP/byte, %.1f %% of peak, %.1f %% of cuBLAS\n",
+                 label, r->elapsed_ms, r->gflops, r->bandwidth_gbs, r->intensity, r->percent_of_peak,
+                 r->percent_of_cublas);
 }
 
 /* ---- Occupancy --------------------------------------------------------------------------------------------------- */
 
-typedef enum sgemm_limit { SGEMM_LIMIT_THREADS, SGEMM_LIMIT_BLOCKS, SGEMM_LIMIT_REGISTERS, SGEMM_LIMIT_SHARED } sgemm_limit;
+typedef enum sgemm_limit {
+  SGEMM_LIMIT_THREADS,
+  SGEMM_LIMIT_BLOCKS,
+  SGEMM_LIMIT_REGISTERS,
+  SGEMM_LIMIT_SHARED
+} sgemm_limit;
 
 typedef struct sgemm_occupancy {
-  int blocks;       /* resident on an SM */
-  int warps;        /* resident on an SM */
-  double fraction;  /* warps over the SM's most */
+  int blocks;        /* resident on an SM */
+  int warps;         /* resident on an SM */
+  double fraction;   /* warps over the SM's most */
   sgemm_limit limit; /* what allows no further block */
 } sgemm_occupancy;
 
@@ -516,7 +522,7 @@ static inline sgemm_status sgemm__run(sgemm_variant variant, const sgemm_params 
   const int trans_a = p->op_a != SGEMM_N, trans_b = p->op_b != SGEMM_N;
   sgemm__grid grid;
   if ((double)tiles_m * (double)tiles_n > 2147483647.0 || args.batch > (int64_t)65535 * 65535)
-    return SGEMM_ERROR_TOO_LARGE;
+    return SGEMM_ERROR_GRID;
   args.tiles_m = (uint32_t)tiles_m;
   args.tiles_n = (uint32_t)tiles_n;
   grid.x = (unsigned)(tiles_m * tiles_n);
@@ -551,7 +557,7 @@ static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream)
 }
 
 /* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() by name, one for each stage. */
-#define SGEMM__X(stage, idea)                                                                                    \
+#define SGEMM__X(stage, idea)                                                                                          \
   static inline sgemm_status sgemm_run_##stage(const sgemm_params *p, sgemm_stream stream) {                           \
     return sgemm_run_stage(SGEMM_STAGE_##stage, p, stream);                                                            \
   }

@@ -46,7 +46,7 @@
   X(tile2d,           128, 128,  8,  8,  8, 128, 128,  1,  2,  0, "K/4 shared loads a result")                         \
   X(vectorized,       128, 128,  8,  8,  8, 128, 128,  4,  2,  0, "a quarter of the load instructions")                \
   X(warptiled,        128, 128, 16,  8, 16,  64,  64,  4,  2,  0, "3K/16 shared loads a result")                       \
-  X(warptiled,        128, 128, 16,  8,  8,  32,  64,  4,  2,  0, "twice the warps to hide latency behind")            \
+  X(warptiled,        128, 128,  8,  8,  8,  32,  64,  4,  2,  0, "twice the warps to hide latency behind")            \
   X(doublebuffered,   128, 256,  8, 16,  8,  64,  64,  4,  1,  1, "large results: fewest loads a result")              \
   X(doublebuffered,   128, 128,  8,  8,  8,  32,  64,  4,  2,  1, "results of few large tiles")                        \
   X(doublebuffered,   128,  64, 16,  8,  8,  64,  32,  4,  3,  1, "about one tile an SM at 1024 x 1024")               \
@@ -60,7 +60,7 @@ typedef enum sgemm_stage {
 #define SGEMM__X(stage, idea) SGEMM_STAGE_##stage,
   SGEMM_STAGES(SGEMM__X)
 #undef SGEMM__X
-    SGEMM_STAGE_COUNT
+      SGEMM_STAGE_COUNT
 } sgemm_stage;
 
 /* SGEMM_tiled_32x32x32_1x1 and so on: one name a row. */
@@ -69,7 +69,7 @@ typedef enum sgemm_variant {
   SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN,
   SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
-    SGEMM_VARIANT_COUNT
+      SGEMM_VARIANT_COUNT
 } sgemm_variant;
 
 /* ---- What the implementation file provides ----------------------------------------------------------------------- */
@@ -213,8 +213,12 @@ SGEMM__DEVICE void sgemm__take4(float *r, float4 x) {
 SGEMM__DEVICE void sgemm__load_global4(float *r, const float *p) { sgemm__take4(r, __ldg((const float4 *)p)); }
 SGEMM__DEVICE void sgemm__load_result4(float *r, const float *p) { sgemm__take4(r, *(const float4 *)p); }
 SGEMM__DEVICE void sgemm__load_shared4(float *r, const float *p) { sgemm__take4(r, *(const float4 *)p); }
-SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) { *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]); }
-SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) { *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]); }
+SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) {
+  *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
+}
+SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
+  *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
+}
 
 #elif defined(SGEMM_CPU) && SGEMM_CPU
 #include "cpu/sgemm_cpu.h"
@@ -351,12 +355,12 @@ SGEMM__DEVICE void sgemm__fetch(float *r, sgemm__loader *l, int64_t depth) {
     for (i = 0; i < count; i++) {
       const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
       const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
-      sgemm__converge();
       SGEMM__UNROLL
       for (v = 0; v < l->V; v++) {
         const int inside = l->e + e + (l->along_k ? 0 : v) < l->limit && l->k + k + (l->along_k ? v : 0) < depth;
         r[i * l->V + v] = inside ? sgemm__load_global(p + v) : 0.0f;
       }
+      sgemm__converge();
     }
   }
   l->next += l->along_k ? l->BK : l->BK * l->ld;
@@ -422,7 +426,6 @@ SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s
       SGEMM__UNROLL
       for (v = 0; v < s->V; v++)
         r[v] = p->alpha * acc[i * s->TN + j + v];
-      sgemm__converge();
       if (row < tile->rows && vectors && col + 4 <= tile->cols) {
         if (p->beta != 0.0f) {
           float c[4];
@@ -438,6 +441,7 @@ SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s
           if (col + v < tile->cols)
             sgemm__store_global(C + v, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C + v), r[v]) : r[v]);
       }
+      sgemm__converge();
     }
   }
 }

@@ -1,4 +1,4 @@
-/* sgemm_model.h: settings and counters of the CPU model, for programs linked with the implementation that SGEMM_CPU=1 makes. */
+/* sgemm_model.h: settings and counters of the CPU model, for programs linked with an implementation for it (SGEMM_CPU=1). */
 #ifndef SGEMM_MODEL_H
 #define SGEMM_MODEL_H
 
@@ -18,8 +18,8 @@ typedef struct sgemm_model {
   int cores;     /* that share the blocks of a launch; 0: as many as are online */
 } sgemm_model;
 
-/* What a launch asks of the GPU, summed over its warps, in an implementation compiled with SGEMM_CPU_COUNT=1; how it is counted
-   stands in sgemm_count.h. X([symbol] counter, "metric of Nsight Compute (ncu) that counts the same"). */
+/* What a launch asks of the GPU, summed over its warps, where the implementation is compiled with SGEMM_CPU_COUNT=1;
+   sgemm_count.h says how it is counted. X([symbol] counter, "the metric of Nsight Compute (ncu) for the same"). */
 // clang-format off
 #define SGEMM_COUNTS(X)                                                                                                \
   X(global_load_requests,   "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")             /* warp instructions */     \
@@ -58,8 +58,8 @@ void sgemm_model_set(const sgemm_model *model);
    Never NULL; empty before the first failure. */
 const char *sgemm_model_error(void);
 
-/* Of the calling thread's last launch, valid until its next; what was done up to the fault if it failed. Never NULL; all
-   zero before the first launch and where the implementation does not count. A call with nothing to do launches nothing. */
+/* What the calling thread's last launch asked for, valid until its next; of one that failed, a part of it. Never NULL; all
+   zero before the first launch and without SGEMM_CPU_COUNT=1. A call that has nothing to do launches nothing. */
 const sgemm_counts *sgemm_model_counts(void);
 
 #ifdef __cplusplus

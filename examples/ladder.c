@@ -185,8 +185,7 @@ static int run_cublas(const subject *s) {
 }
 
 static int run_once(const subject *s) {
-  return s->variant == SGEMM_VARIANT_COUNT ? run_cublas(s)
-                                           : sgemm_run_variant(s->variant, s->p, NULL) != SGEMM_SUCCESS;
+  return s->variant == SGEMM_VARIANT_COUNT ? run_cublas(s) : sgemm_run_variant(s->variant, s->p, NULL) != SGEMM_SUCCESS;
 }
 
 static int compare_floats(const void *a, const void *b) {
@@ -366,7 +365,8 @@ static int run_ladder(const options *o) {
     fflush(stdout);
   }
   printf("%d variants; error: largest |C - double reference| over (k + 2) 2^-24 |A||B| in %lld rows, 1 is the bound; "
-         "%d wrong\n", done, (long long)sample_count(&p), wrong);
+         "%d wrong\n",
+         done, (long long)sample_count(&p), wrong);
   machine_free(dC);
   machine_free(dB);
   machine_free(dA);

@@ -211,12 +211,12 @@ Test(bad_arguments, grids_beyond_the_hardware) {
   need_machine();
   untouched = untouched_make();
   p.A = p.B = p.C = untouched;
-  cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_TOO_LARGE);
-  cr_assert(sgemm_run_variant(any_row(), &p, NULL) == SGEMM_ERROR_TOO_LARGE);
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_GRID);
+  cr_assert(sgemm_run_variant(any_row(), &p, NULL) == SGEMM_ERROR_GRID);
   p = sgemm_params_init(SGEMM_N, SGEMM_N, 1, 1, 1);
   p.A = p.B = p.C = untouched;
   p.batch = INT64_C(65535) * 65535 + 1;
-  cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_TOO_LARGE);
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_GRID);
   untouched_check(untouched, "too large");
   machine_free(untouched);
 }

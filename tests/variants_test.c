@@ -128,6 +128,13 @@ static void nan_rules(sgemm_variant variant) {
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, 1.0f, NAN);
 }
 
+/* More rows of tiles than two of the bands in which blocks are dealt, the last band not whole, and several columns. */
+static void bands(sgemm_variant variant) {
+  const sgemm_variant_info v = tile_of(variant);
+  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 33 * v.BM + 1, 2 * v.BN + 2, 3, EXACT);
+  CHECK(problem_solve(&q, NULL));
+}
+
 /* Leading dimensions that suit 128-bit accesses, at pointers that do or do not. */
 static void alignment(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
@@ -346,6 +353,7 @@ static void offsets(sgemm_variant variant) {
   PROPERTY(shapes_exact, row)                                                                                          \
   PROPERTY(shapes_rounding, row)                                                                                       \
   PROPERTY(nan_rules, row)                                                                                             \
+  PROPERTY(bands, row)                                                                                                 \
   PROPERTY(alignment, row)                                                                                             \
   PROPERTY(batches, row)                                                                                               \
   PROPERTY(offsets, row)                                                                                               \
