@@ -36,8 +36,8 @@
        the padding between rows is never used and never written. Column-major callers set params.order or use sgemm_cblas().
      - m, n, k are any 64-bit sizes >= 0; pointers need 4-byte alignment only (16 bytes and ld % 4 == 0 are faster).
      - beta = 0: C is not read, so NaN in it cannot reach the result. alpha = 0 or k = 0: A and B are not read and
-       C = beta * C. m = 0, n = 0 or batch = 0: success, nothing is touched, all pointers may be NULL. The same holds for
-       (alpha = 0 or k = 0) with beta = 1.
+       C = beta * C. m = 0, n = 0 or batch = 0, the other arguments in order: success, nothing is touched, all pointers may
+       be NULL. The same holds for (alpha = 0 or k = 0) with beta = 1.
      - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
      - Every launch goes to the caller's stream. Nothing allocates or synchronises, so calls can be captured in a graph.
      - The same call gives the same bits each time. Within one variant a row's bits depend on neither m nor the batch count.
@@ -103,7 +103,8 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no device to ask")                                                  \
   X(SGEMM_ERROR_MEMORY,         "the CPU model could not get memory or a thread for its fibers")                       \
   X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block met at different barriers, or some had left")           \
-  X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that nothing had written")
+  X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that nothing had written")             \
+  X(SGEMM_ERROR_MISALIGNED,     "CPU model: a 128-bit access at an address that is not a multiple of 16 bytes")
 // clang-format on
 
 typedef enum sgemm_status {
@@ -463,24 +464,30 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
    each FMA dearer by its share of the fragment loads, 1/TM + 1/TN a result, weighted 2 as four issue slots feed one
    shared memory port. */
 static inline double sgemm__cost(const sgemm_variant_info *v, const sgemm_params *p, int multiprocessors) {
-  const double tiles = (double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN) * (double)p->batch;
+  const int swap = p->order == SGEMM_COL_MAJOR; /* as in sgemm__arguments() */
+  const double tiles = (double)sgemm__ceil_div(swap ? p->n : p->m, v->BM) *
+                       (double)sgemm__ceil_div(swap ? p->m : p->n, v->BN) * (double)p->batch;
   const double rounds = (double)(int64_t)((tiles + multiprocessors - 1) / multiprocessors);
   return rounds * v->BM * v->BN * (1.0 + 2.0 / v->TM + 2.0 / v->TN);
 }
 
-/* The cheapest compiled row for p on a device of that many SMs, of one stage, or of all stages for SGEMM_STAGE_COUNT:
-   a pure function of its arguments and of the implementation's SGEMM_STAGE. SGEMM_VARIANT_COUNT where there is none. */
+/* The cheapest compiled row for p on a device of that many SMs, of one stage, or of all stages for SGEMM_STAGE_COUNT, where
+   production rows go before all others: a pure function of its arguments and of the implementation's SGEMM_STAGE.
+   SGEMM_VARIANT_COUNT where there is none. */
 static inline sgemm_variant sgemm_select(const sgemm_params *p, sgemm_stage stage, int multiprocessors) {
+  const int any = stage == SGEMM_STAGE_COUNT;
   sgemm_variant best = SGEMM_VARIANT_COUNT;
   double best_cost = 0.0;
-  int i;
+  int i, best_rank = 0;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
     const double cost = sgemm__cost(v, p, multiprocessors);
-    if ((stage == SGEMM_STAGE_COUNT || v->stage == stage) && sgemm_compiled((sgemm_variant)i) &&
-        (best == SGEMM_VARIANT_COUNT || cost < best_cost)) {
+    const int rank = any && v->production;
+    if ((any || v->stage == stage) && sgemm_compiled((sgemm_variant)i) &&
+        (best == SGEMM_VARIANT_COUNT || rank > best_rank || (rank == best_rank && cost < best_cost))) {
       best = (sgemm_variant)i;
       best_cost = cost;
+      best_rank = rank;
     }
   }
   return best;

@@ -1,22 +1,24 @@
-/* sgemm_count.h: what a launch on the CPU model asks of the memories, counted as an NVIDIA GPU counts it, warp instruction
-   by warp instruction. Only with SGEMM_CPU_COUNT=1; the counters are SGEMM_COUNTS of sgemm_model.h. Included by sgemm_cpu.h.
+/* sgemm_count.h: what a launch on the CPU model asks of the memories, counted as an NVIDIA GPU counts it, warp by warp.
+   Only with SGEMM_CPU_COUNT=1; the counters are SGEMM_COUNTS of sgemm_model.h. Included by sgemm_cpu.h.
 
-   WARPS     32 consecutive threads. Fibers run one after the other, so a warp's instruction is put together afterwards:
-             between two barriers, the n-th access of a lane since it last passed sgemm__converge() and the n-th of the
-             other lanes are one instruction, if both are of one kind. sgemm__converge() marks the places where lanes that
-             skipped a guarded access have caught up with the others. Lanes that have left the kernel take no part.
-   SECTORS   A request to global memory moves the 32-byte sectors that its active lanes touch, each once (CUDA C++ Programming
-             Guide, "Global Memory"; Nsight Compute's "sectors per request").
-   BANKS     Shared memory has 32 banks of 4 bytes; a wavefront reads one word of each, for any number of lanes (CUDA C++
-             Programming Guide, "Shared Memory"). An access of 4 bytes a lane takes as many wavefronts as the busiest bank has
-             different words. One of 16 bytes is served a quarter of a warp at a time, 8 lanes. Both quarters of a half are
-             loaded together if each active lane i of the half reads what lane i ^ 1 reads, or each what lane i ^ 2 reads
-             (G. Smith of NVIDIA, https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2; by
-             ncu also on an H200, where a whole warp of such loads took 2 wavefronts and others 4). That the halves of a load
-             decide on their own, and that stores never do so, is assumed. Conflicts are the wavefronts beyond the one of each
-             such part.
-   FMA       A run of FMAs between two accesses is one record. On a path that only a part of the warp takes, the runs of
-             both paths count as one, so that fma_instructions is then a lower bound; fma_threads is exact always.       */
+   It counts what the source asks for. nvcc may ask less: it joins a thread's scalar loads from neighbouring words of
+   shared memory, so that rows with V = 1 that keep A along k take a quarter of A's requests; the bytes are the same.
+
+   WARPS    32 consecutive threads. Fibers run one after the other, so a warp's instruction is put together afterwards:
+            between two barriers, the n-th access of a lane since it last passed sgemm__converge() and the n-th of other
+            lanes are one instruction, if they are of one kind. sgemm__converge() stands behind each access that lanes
+            may skip: there all have caught up. Lanes that have left the kernel take no part.
+   SECTORS  A request to global memory moves the 32-byte sectors that its active lanes touch, each once (CUDA C++
+            Programming Guide, "Global Memory").
+   BANKS    Shared memory has 32 banks of 4 bytes; a wavefront reads one word of each, for any number of lanes (CUDA C++
+            Programming Guide, "Shared Memory"). An access of 4 bytes a lane takes as many wavefronts as the busiest
+            bank has different words. One of 16 bytes is served a quarter of a warp at a time, 8 lanes. Both quarters of
+            a half load together if each active lane i of it reads what lane i ^ 1 reads, or each what lane i ^ 2 reads
+            (G. Smith, https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2; by ncu on
+            an H200 too, where a warp of such loads took 2 wavefronts and others 4). Assumed: that each half of a load
+            decides on its own, and that stores never do so. Conflicts are the wavefronts beyond one a part.
+   FMAS     A run of FMAs between two accesses is one record. Where a warp divides, the runs of both paths count as
+            one, so that fma_instructions is a lower bound there; fma_threads is exact everywhere.                   */
 #ifndef SGEMM_COUNT_H
 #define SGEMM_COUNT_H
 
@@ -93,8 +95,8 @@ static void sgemm__count_grow(sgemm__count_warp *w) {
   w->capacity = capacity;
 }
 
-/* The running lane's part of its warp's record, which the first lane to get there makes. Each lane goes through the records
-   in order, so this is a step of a merge. */
+/* The running lane's part of its warp's record, which the first lane to get there makes. Each lane goes through the
+   records in order, so this is a step of a merge. */
 static inline uintptr_t *sgemm__count_lane(sgemm__count_kind kind, int floats) {
   sgemm__counter *c = &sgemm__count;
   sgemm__count_warp *w = &c->warps[c->thread / 32];

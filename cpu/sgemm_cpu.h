@@ -3,10 +3,13 @@
 
    A block's threads are fibers of one OS thread (ucontext of libc); a barrier switches to the next fiber, so between two
    barriers the threads run one after the other in an order that sgemm_model.h sets. Shared arrays are static and
-   thread-local. Blocks are dealt to as many OS threads as there are cores. Two faults that a GPU lets pass end a launch:
+   thread-local. Blocks are dealt to as many OS threads as there are cores. Three faults end a launch, of which a GPU lets
+   the first two pass:
      divergence   at a barrier some threads are at another one or have left the kernel;
      unwritten    a thread reads a word of shared memory that no thread of its block has written: at the start of a block
-                  each word holds a NaN of its own (SGEMM__CPU_UNWRITTEN), which no arithmetic produces.
+                  each word holds a NaN of its own (SGEMM__CPU_UNWRITTEN), which no arithmetic produces. An input that
+                  holds these very bits is taken for one;
+     misaligned   a 128-bit access is not at a multiple of 16 bytes.
    SGEMM_CPU_COUNT=1 adds the counters of sgemm_count.h; by default they are no code at all.                           */
 #ifndef SGEMM_CPU_H
 #define SGEMM_CPU_H
@@ -241,29 +244,40 @@ static inline void sgemm__store_shared(float *p, float x) {
   *p = x;
 }
 
-/* Four elements at once, from addresses that are multiples of 16 bytes as on the GPU. */
+/* Four elements at once, at addresses that are multiples of 16 bytes as on the GPU. */
+static inline void sgemm__cpu_aligned(const float *p) {
+  if ((uintptr_t)p % 16 != 0) {
+    sgemm__cpu_fail(SGEMM_ERROR_MISALIGNED, "a 128-bit access that is not aligned to 16 bytes", NULL, 0);
+    sgemm__cpu_yield(sgemm__cpu); /* for good */
+  }
+}
+
 static inline void sgemm__load_global4(float *r, const float *p) {
+  sgemm__cpu_aligned(p);
   sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 4);
-  memcpy(r, __builtin_assume_aligned(p, 16), 16);
+  memcpy(r, p, 16);
 }
 
 static inline void sgemm__load_result4(float *r, const float *p) { sgemm__load_global4(r, p); }
 
 static inline void sgemm__store_global4(float *p, const float *r) {
+  sgemm__cpu_aligned(p);
   sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 4);
-  memcpy(__builtin_assume_aligned(p, 16), r, 16);
+  memcpy(p, r, 16);
 }
 
 static inline void sgemm__load_shared4(float *r, const float *p) {
   int v;
+  sgemm__cpu_aligned(p);
   sgemm__count_access(SGEMM__COUNT_LOAD_SHARED, p, 4);
   for (v = 0; v < 4; v++)
     r[v] = sgemm__cpu_written(p + v);
 }
 
 static inline void sgemm__store_shared4(float *p, const float *r) {
+  sgemm__cpu_aligned(p);
   sgemm__count_access(SGEMM__COUNT_STORE_SHARED, p, 4);
-  memcpy(__builtin_assume_aligned(p, 16), r, 16);
+  memcpy(p, r, 16);
 }
 
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* sgemm_model.h: settings and counters of the CPU model, for programs linked with an implementation for it (SGEMM_CPU=1). */
+/* sgemm_model.h: settings and counters of the CPU model, for programs linked with its implementation. */
 #ifndef SGEMM_MODEL_H
 #define SGEMM_MODEL_H
 
@@ -58,8 +58,8 @@ void sgemm_model_set(const sgemm_model *model);
    Never NULL; empty before the first failure. */
 const char *sgemm_model_error(void);
 
-/* What the calling thread's last launch asked for, valid until its next; of one that failed, a part of it. Never NULL; all
-   zero before the first launch and without SGEMM_CPU_COUNT=1. A call that has nothing to do launches nothing. */
+/* What the calling thread's last launch asked for, valid until its next; of one that failed, a part of it. Never NULL;
+   all zero before the first launch and without SGEMM_CPU_COUNT=1. A call that has nothing to do launches nothing. */
 const sgemm_counts *sgemm_model_counts(void);
 
 #ifdef __cplusplus

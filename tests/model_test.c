@@ -105,6 +105,15 @@ SGEMM__GLOBAL(leftovers, THREADS, 1)(const sgemm__args args) {
   sgemm__store_global(own(&args), sgemm__load_shared(tile + sgemm__thread()));
 }
 
+/* Thread 3 of each block stores four words one word behind a multiple of four. */
+SGEMM__GLOBAL(misaligned, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED(tile, 4 * THREADS + 4);
+  const float r[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+  const int t = sgemm__thread();
+  sgemm__store_shared4(tile + 4 * t + (t == 3), r);
+  sgemm__store_global(own(&args), sgemm__load_shared(tile + 4 * t + (t == 3)));
+}
+
 /* NaN and Inf that were written are values like others. */
 SGEMM__GLOBAL(nonfinite_words, THREADS, 1)(const sgemm__args args) {
   SGEMM__SHARED(tile, THREADS);
@@ -186,6 +195,10 @@ Test(model, unwritten_words) {
     expect_fault(unwritten, way, SGEMM_ERROR_UNWRITTEN,
                  "block (2, 1, 0), thread 7: read of an unwritten word of Bs[69]");
   expect_fault(leftovers, 0, SGEMM_ERROR_UNWRITTEN, "block (1, 0, 0), thread 0: read of an unwritten word of tile[0]");
+}
+
+Test(model, misaligned_vectors) {
+  expect_fault(misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 3: a 128-bit access that is not aligned to 16 bytes");
 }
 
 Test(model, written_nan_is_no_fault) {

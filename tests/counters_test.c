@@ -1,0 +1,641 @@
+/* What every row asks of the memories, counted by the CPU model, against closed forms: the table of stages, and what
+   the comments of sgemm_kernels.cuh claim of sectors, banks and barriers. Built with SGEMM_CPU=1, SGEMM_CPU_COUNT=1. */
+#define SGEMM_IMPLEMENTATION
+#include "sgemm.h"
+
+#include <criterion/criterion.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if !SGEMM_CPU_COUNT
+#error "counters_test.c needs SGEMM_CPU_COUNT=1"
+#endif
+
+enum { NN, NT, TN, TT };
+static const char *const OPS[] = {"nn", "nt", "tn", "tt"};
+
+typedef struct size {
+  int64_t m, n, k;
+} size;
+
+static float *operand(int64_t count) {
+  float *x = (float *)aligned_alloc(256, ((size_t)count * sizeof *x + 255) / 256 * 256);
+  cr_assert(x != NULL);
+  memset(x, 0, (size_t)count * sizeof *x);
+  return x;
+}
+
+/* Rows of C begin on 16 bytes, so that 128-bit stores meet its right edge. */
+static int64_t ldc_of(size s) { return sgemm__ceil_div(s.n, 4) * 4; }
+
+/* The counts of one multiplication; A and B are packed. */
+static sgemm_counts counts_of(sgemm_variant variant, int ops, size s, float beta) {
+  sgemm_params p = sgemm_params_init(ops / 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, s.m, s.n, s.k);
+  float *A = operand(s.m * s.k), *B = operand(s.k * s.n), *C = operand(s.m * ldc_of(s));
+  p.ldc = ldc_of(s);
+  p.beta = beta;
+  p.A = A;
+  p.B = B;
+  p.C = C;
+  cr_assert(sgemm_run_variant(variant, &p, NULL) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  free(A);
+  free(B);
+  free(C);
+  return *sgemm_model_counts();
+}
+
+/* ---- Comparison -------------------------------------------------------------------------------------------------- */
+
+static int compared; /* each test fails if it compared nothing */
+
+static void compared_something(void) { cr_assert(compared > 0, "nothing was compared"); }
+
+static void equal(int64_t got, int64_t want, const char *format, ...) {
+  char what[160];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  compared++;
+  cr_assert(got == want, "%s: %lld, want %lld", what, (long long)got, (long long)want);
+}
+
+#define COUNT(row, ops, c, counter, want) equal((c)->counter, want, "%s_%s: %s", (row)->name, OPS[ops], #counter)
+
+/* ---- Closed forms ------------------------------------------------------------------------------------------------ */
+
+static int direct(const sgemm_variant_info *v) {
+  return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
+}
+
+/* Elements that a launch loads: each of A once a column of tiles, each of B once a row of tiles; without tiles, one of
+   both for each FMA. On tile multiples that is K (1/BM + 1/BN) a result, or 2K. */
+static int64_t elements(const sgemm_variant_info *v, size s) {
+  return direct(v) ? 2 * s.m * s.n * s.k
+                   : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
+}
+
+/* The size as the tiles cover it. */
+static size covered(const sgemm_variant_info *v, size s) {
+  size c = s;
+  if (!direct(v)) {
+    c.m = sgemm__ceil_div(s.m, v->BM) * v->BM;
+    c.n = sgemm__ceil_div(s.n, v->BN) * v->BN;
+    c.k = sgemm__ceil_div(s.k, v->BK) * v->BK;
+  }
+  return c;
+}
+
+/* NULL, or the first counter that does not follow from the row and the size alone. beta = 0. */
+static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
+  const size t = covered(v, s);
+  const int64_t warps = t.m * t.n / (v->TM * v->TN) / 32, steps = t.k / v->BK;
+  const int64_t fragments = direct(v) ? 0 : t.m * t.n * t.k / v->TM + t.m * t.n * t.k / v->TN;
+  const int64_t placed = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
+  const int64_t barriers = direct(v) ? 0 : v->stage == SGEMM_STAGE_doublebuffered ? 1 + steps : 2 * steps;
+#define FIRST(counter, want)                                                                                           \
+  compared++;                                                                                                          \
+  if (c->counter != (want))                                                                                            \
+  return #counter
+  FIRST(global_load_bytes, 4 * elements(v, s));
+  FIRST(global_store_bytes, 4 * s.m * s.n);
+  FIRST(shared_load_bytes, 4 * fragments);
+  FIRST(shared_store_bytes, 4 * placed);
+  FIRST(fma_threads, t.m * t.n * t.k);
+  FIRST(barriers, warps * barriers);
+#undef FIRST
+  return NULL;
+}
+
+static void closed_forms(const sgemm_variant_info *v, int ops, size s, const sgemm_counts *c) {
+  const char *wrong = first_wrong(v, s, c);
+  cr_assert(wrong == NULL, "%s_%s, m %d, n %d, k %d: %s is wrong", v->name, OPS[ops], (int)s.m, (int)s.n, (int)s.k,
+            wrong);
+}
+
+/* ---- Properties of a row ----------------------------------------------------------------------------------------- */
+
+/* Two by three tiles, of a depth that every BK divides. */
+static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 3 * v->BN, 64}; }
+
+/* The closed forms; and all that a multiple of the tile saves: whole warps, whole sectors, each bank once. */
+static void tile_multiples(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const size s = whole_tiles(v);
+  const int64_t results = s.m * s.n, warp = 32 * v->V; /* elements of a warp's request */
+  int ops;
+  for (ops = NN; ops <= TT; ops++) {
+    const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
+    const int down = v->stage == SGEMM_STAGE_naive;
+    closed_forms(v, ops, s, &c);
+    COUNT(v, ops, &c, fma_instructions, results * s.k / 32);
+    COUNT(v, ops, &c, global_load_requests, elements(v, s) / warp);
+    COUNT(v, ops, &c, global_store_requests, results / warp);
+    COUNT(v, ops, &c, shared_load_requests, c.shared_load_bytes / 4 / warp);
+    COUNT(v, ops, &c, shared_load_conflicts, 0);
+    COUNT(v, ops, &c, shared_store_conflicts, 0);
+    COUNT(v, ops, &c, global_store_sectors, down ? results : results / 8);
+    /* Without tiles a warp and k-step takes one sector of the operand that its lanes share; of the other 4 where lanes
+       lie side by side in memory, 32 where they are rows apart: 33 for naive_nn, 5 for coalesced_nn. */
+    if (direct(v))
+      COUNT(v, ops, &c, global_load_sectors, results / 32 * s.k * (1 + ((down ? ops / 2 : 1 - ops % 2) ? 4 : 32)));
+    else
+      COUNT(v, ops, &c, global_load_sectors, elements(v, s) / 8);
+  }
+}
+
+/* Wavefronts of shared memory: one an access of 4 bytes; of 16, 2 a load where lanes lie in squares, in rows 2 for A,
+   4 for B; 4 a store. */
+static void wavefronts(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const size s = whole_tiles(v);
+  const int64_t placed = direct(v) ? 0 : elements(v, s);
+  const int64_t of_a = direct(v) ? 0 : s.m * s.k * (s.n / v->BN);
+  const int squares = v->WM / v->TM * (v->WN / v->TN) == 32;
+  int ops;
+  for (ops = NN; ops <= TT; ops++) {
+    const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
+    /* op N stores A, op T stores B along k: turned on their way, an element at a time. */
+    const int64_t turned = (ops / 2 ? 0 : of_a) + (ops % 2 ? placed - of_a : 0);
+    const int64_t from_a = s.m * s.n * s.k / v->TN / 128, from_b = s.m * s.n * s.k / v->TM / 128;
+    if (v->V == 1) {
+      COUNT(v, ops, &c, shared_load_wavefronts, c.shared_load_requests);
+      COUNT(v, ops, &c, shared_store_wavefronts, placed / 32);
+      COUNT(v, ops, &c, shared_store_requests, placed / 32);
+    } else {
+      COUNT(v, ops, &c, shared_load_wavefronts, 2 * from_a + (squares ? 2 : 4) * from_b);
+      COUNT(v, ops, &c, shared_store_wavefronts, placed / 32);
+      COUNT(v, ops, &c, shared_store_requests, turned / 32 + (placed - turned) / 128);
+    }
+  }
+}
+
+/* A warp's request: the lanes that take part, by their element's index from a pointer aligned to 32 bytes. */
+static void request(const int64_t *index, int lanes, int64_t *requests, int64_t *sectors) {
+  int i, j;
+  *requests += lanes > 0;
+  for (i = 0; i < lanes; i++) {
+    for (j = 0; j < i && index[j] / 8 != index[i] / 8; j++)
+      ;
+    *sectors += j == i;
+  }
+}
+
+/* How a block fetches a tile X[e][k] of which rows x depth exist, enumerated as "How a block's threads share the loads"
+   describes it. first: the tile's first element. */
+static void fetch(const sgemm_variant_info *v, int E, int along_k, int64_t first, int64_t ld, int64_t rows,
+                  int64_t depth, int64_t *requests, int64_t *sectors) {
+  const int W = along_k ? SGEMM__WIDE(v->BK, v->V) : 1, all = rows >= E && depth >= v->BK && (v->V == 1 || ld % 4 == 0);
+  int start, f, lane;
+  for (start = 0; start < E * v->BK; start += 32 * v->V) /* a warp's elements are consecutive */
+    for (f = 0; f < (all ? 1 : v->V); f++) {
+      int64_t index[32];
+      int lanes = 0;
+      for (lane = 0; lane < 32; lane++) {
+        const int x = start + lane * v->V + f, e = x / W % E, k = x / (W * E) * W + x % W;
+        if (e < rows && k < depth)
+          index[lanes++] = first + (along_k ? e * ld + k : k * ld + e);
+      }
+      request(index, lanes, requests, sectors);
+    }
+}
+
+/* The requests for A and B of a launch that has tiles. */
+static void fetches(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
+  const int a_along_k = ops / 2 == 0, b_along_k = ops % 2;
+  const int64_t lda = a_along_k ? s.k : s.m, ldb = b_along_k ? s.k : s.n;
+  int64_t i, j, k;
+  *requests = *sectors = 0;
+  for (i = 0; i < s.m; i += v->BM)
+    for (j = 0; j < s.n; j += v->BN)
+      for (k = 0; k < s.k; k += v->BK) {
+        fetch(v, v->BM, a_along_k, a_along_k ? i * lda + k : k * lda + i, lda, s.m - i, s.k - k, requests, sectors);
+        fetch(v, v->BN, b_along_k, b_along_k ? j * ldb + k : k * ldb + j, ldb, s.n - j, s.k - k, requests, sectors);
+      }
+}
+
+/* The requests for C: piece by piece of V results, as "Which results of the tile a thread owns" describes it. */
+static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64_t *sectors) {
+  const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n;
+  const int pieces = v->TM * v->TN / v->V, wide = v->TN / v->V;
+  int64_t row0, col0;
+  int w, piece, lane, f;
+  *requests = *sectors = 0;
+  for (row0 = 0; row0 < s.m; row0 += v->BM)
+    for (col0 = 0; col0 < s.n; col0 += v->BN)
+      for (w = 0; w < v->threads / 32; w++)
+        for (piece = 0; piece < pieces; piece++) {
+          int64_t whole[32], parts[4][32];
+          int wholes = 0, count[4] = {0};
+          for (lane = 0; lane < 32; lane++) {
+            const int t = w * 32 + lane, l = t % group, q = l / 4, i = piece / wide, j = piece % wide;
+            int m = l / lanes_n, n = l % lanes_n;
+            int64_t row, col;
+            if (group == 32) { /* squares */
+              m = q / (lanes_n / 2) * 2 + l / 2 % 2;
+              n = q % (lanes_n / 2) * 2 + l % 2;
+            }
+            if (v->stage == SGEMM_STAGE_naive) {
+              m = t % v->BM;
+              n = t / v->BM;
+            }
+            row = row0 + t / group / (v->BN / v->WN) * v->WM + (i / v->V * lanes_m + m) * v->V + i % v->V;
+            col = col0 + t / group % (v->BN / v->WN) * v->WN + (j * lanes_n + n) * v->V;
+            if (row < s.m && v->V == 4 && col + 4 <= s.n)
+              whole[wholes++] = row * ldc_of(s) + col;
+            else
+              for (f = 0; f < v->V; f++)
+                if (row < s.m && col + f < s.n)
+                  parts[f][count[f]++] = row * ldc_of(s) + col + f;
+          }
+          request(whole, wholes, requests, sectors);
+          for (f = 0; f < v->V; f++)
+            request(parts[f], count[f], requests, sectors);
+        }
+}
+
+/* Sizes that no tile divides: the guarded paths. Fragments are loaded and multiplied by whole warps all the same. */
+static void ragged(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  int ops, i;
+  for (ops = NN; ops <= TT; ops++)
+    for (i = 0; i < 4; i++) {
+      const size s = {v->BM + 1 + 2 * i, 2 * v->BN - 3 + 3 * i, 2 * v->BK + 5 + i};
+      const sgemm_counts c = counts_of(variant, ops, s, 0.0f), b = counts_of(variant, ops, s, 1.0f);
+      int64_t requests, sectors;
+      closed_forms(v, ops, s, &c);
+      stores(v, s, &requests, &sectors);
+      COUNT(v, ops, &c, global_store_requests, requests);
+      COUNT(v, ops, &c, global_store_sectors, sectors);
+      if (!direct(v)) {
+        fetches(v, ops, s, &requests, &sectors);
+        COUNT(v, ops, &c, global_load_requests, requests);
+        COUNT(v, ops, &c, global_load_sectors, sectors);
+        COUNT(v, ops, &c, fma_instructions, c.fma_threads / 32);
+        COUNT(v, ops, &c, shared_load_requests, c.shared_load_bytes / 4 / (32 * v->V));
+      }
+      COUNT(v, ops, &c, shared_load_conflicts, 0);
+      COUNT(v, ops, &c, shared_store_conflicts, 0);
+      /* beta reads each result once, as it is stored, for one FMA. */
+      COUNT(v, ops, &b, fma_threads, c.fma_threads + s.m * s.n);
+      COUNT(v, ops, &b, global_load_bytes, c.global_load_bytes + c.global_store_bytes);
+      COUNT(v, ops, &b, global_load_requests, c.global_load_requests + c.global_store_requests);
+      COUNT(v, ops, &b, global_load_sectors, c.global_load_sectors + c.global_store_sectors);
+      COUNT(v, ops, &b, global_store_requests, c.global_store_requests);
+    }
+}
+
+/* The same whatever the order of the threads and however many cores share the blocks. */
+static void schedules(sgemm_variant variant) {
+  static const sgemm_model models[] = {{SGEMM_MODEL_FORWARD, 0, 1},
+                                       {SGEMM_MODEL_BACKWARD, 0, 1},
+                                       {SGEMM_MODEL_SHUFFLED, 7, 1},
+                                       {SGEMM_MODEL_SHUFFLED, 8, 3}};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const size s = {v->BM + 5, v->BN + 6, v->BK + 7};
+  int i, ops;
+  for (ops = NN; ops <= TT; ops++) {
+    sgemm_counts first;
+    for (i = 0; i < 4; i++) {
+      sgemm_counts c;
+      sgemm_model_set(&models[i]);
+      c = counts_of(variant, ops, s, 0.5f);
+      first = i == 0 ? c : first;
+#define SAME(counter, metric) COUNT(v, ops, &c, counter, first.counter);
+      SGEMM_COUNTS(SAME)
+#undef SAME
+    }
+  }
+}
+
+#define PROPERTY(property, row)                                                                                        \
+  Test(property, row, .fini = compared_something) { property(SGEMM_##row); }
+#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                          \
+  PROPERTY(tile_multiples, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                   \
+  PROPERTY(wavefronts, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                       \
+  PROPERTY(ragged, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                           \
+  PROPERTY(schedules, stage##_##BM##x##BN##x##BK##_##TM##x##TN)
+
+SGEMM_VARIANTS(ROW)
+
+/* ---- SPEC's table ------------------------------------------------------------------------------------------------ */
+
+/* A stage's first row of those tiles; BK 0: of any depth. */
+static sgemm_variant row_of(sgemm_stage stage, int BM, int BN, int BK, int TM, int TN) {
+  int i;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+    if (v->stage == stage && v->BM == BM && v->BN == BN && (BK == 0 || v->BK == BK) && v->TM == TM && v->TN == TN)
+      return (sgemm_variant)i;
+  }
+  cr_assert(0, "no row of stage %d with tiles of %d x %d, %d x %d", (int)stage, BM, BN, TM, TN);
+  return SGEMM_VARIANT_COUNT;
+}
+
+/* Element loads a result, as multiples of K, in writing: the closed forms above must not only agree with themselves. */
+Test(spec, loads_a_result, .fini = compared_something) {
+  static const struct {
+    sgemm_stage stage;
+    int BM, BN, TM, TN, global, global_of, shared, shared_of;
+    int sectors; /* a warp and k-step, for op N and N; 0: not in the table */
+  } rows[] = {{SGEMM_STAGE_naive, 32, 32, 1, 1, 2, 1, 0, 1, 33},
+              {SGEMM_STAGE_coalesced, 32, 32, 1, 1, 2, 1, 0, 1, 5},
+              {SGEMM_STAGE_tiled, 16, 16, 1, 1, 2, 16, 2, 1, 0},
+              {SGEMM_STAGE_tiled, 32, 32, 1, 1, 2, 32, 2, 1, 0},
+              {SGEMM_STAGE_tile1d, 64, 64, 8, 1, 1, 32, 9, 8, 0},
+              {SGEMM_STAGE_tile2d, 128, 128, 8, 8, 1, 64, 1, 4, 0},
+              {SGEMM_STAGE_vectorized, 128, 128, 8, 8, 1, 64, 1, 4, 0},
+              {SGEMM_STAGE_warptiled, 128, 128, 8, 16, 1, 64, 3, 16, 0},
+              {SGEMM_STAGE_doublebuffered, 128, 128, 8, 8, 1, 64, 1, 4, 0}};
+  const size s = {128, 256, 64};
+  const int64_t terms = s.m * s.n * s.k;
+  int i, ops;
+  for (i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
+    for (ops = NN; ops <= TT; ops++) {
+      const sgemm_variant variant = row_of(rows[i].stage, rows[i].BM, rows[i].BN, 0, rows[i].TM, rows[i].TN);
+      const sgemm_variant_info *v = sgemm_variant_get(variant);
+      const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
+      COUNT(v, ops, &c, global_load_bytes, 4 * terms * rows[i].global / rows[i].global_of);
+      COUNT(v, ops, &c, shared_load_bytes, 4 * terms * rows[i].shared / rows[i].shared_of);
+      COUNT(v, ops, &c, global_store_bytes, 4 * s.m * s.n);
+      COUNT(v, ops, &c, fma_threads, terms);
+      if (ops == NN && rows[i].sectors > 0)
+        COUNT(v, ops, &c, global_load_sectors, terms / 32 * rows[i].sectors);
+    }
+}
+
+/* The reasons that rows of the table give for themselves, as the source has it. */
+Test(spec, reasons, .fini = compared_something) {
+  const size s = {128, 256, 64};
+  const sgemm_counts tile1d = counts_of(row_of(SGEMM_STAGE_tile1d, 64, 64, 8, 8, 1), NN, s, 0.0f);
+  const sgemm_counts deep = counts_of(row_of(SGEMM_STAGE_tile1d, 64, 64, 32, 8, 1), NN, s, 0.0f);
+  const sgemm_counts tile2d = counts_of(row_of(SGEMM_STAGE_tile2d, 128, 128, 0, 8, 8), NN, s, 0.0f);
+  const sgemm_counts vectorized = counts_of(row_of(SGEMM_STAGE_vectorized, 128, 128, 0, 8, 8), NN, s, 0.0f);
+  const sgemm_counts warptiled = counts_of(row_of(SGEMM_STAGE_warptiled, 128, 128, 0, 8, 8), NN, s, 0.0f);
+  equal(deep.barriers * 4, tile1d.barriers, "a quarter of the barriers");
+  equal(vectorized.global_load_requests * 4, tile2d.global_load_requests, "a quarter of the load instructions, global");
+  equal(vectorized.shared_load_requests * 4, tile2d.shared_load_requests, "a quarter of the load instructions, shared");
+  equal(vectorized.shared_load_wavefronts * 2, warptiled.shared_load_wavefronts * 3, "squares: 2 wavefronts, not 3");
+}
+
+/* ---- Small kernels ----------------------------------------------------------------------------------------------- */
+
+static sgemm_counts launch(sgemm__kernel kernel, int blocks, int threads, const sgemm__args *args) {
+  const sgemm__grid grid = {(unsigned)blocks, 1, 1, (unsigned)threads};
+  cr_assert(sgemm__cpu_launch(kernel, grid, args) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  return *sgemm_model_counts();
+}
+
+/* Each thread computes TM x TN results from global memory, with `redundant` loads of A too many in each k-step. */
+static inline void results(const sgemm__args *p, int TM, int TN, int redundant) {
+  const int64_t t = (int64_t)sgemm__block_x() * 32 + sgemm__thread();
+  float acc[4] = {0}, a[4], b[4];
+  int64_t k;
+  int i, j;
+  for (k = 0; k < p->k; k++) {
+    for (i = 0; i < TM; i++)
+      a[i] = sgemm__load_global(p->A + i * p->k + k);
+    for (j = 0; j < TN; j++)
+      b[j] = sgemm__load_global(p->B + k * p->n + t * TN + j);
+    for (i = 0; i < redundant; i++)
+      a[0] = sgemm__load_global(p->A + k);
+    for (i = 0; i < TM * TN; i++)
+      acc[i] = sgemm__fma(a[i / TN], b[i % TN], acc[i]);
+  }
+  for (i = 0; i < TM * TN; i++)
+    sgemm__store_global(p->C + i / TN * p->n + t * TN + i % TN, acc[i]);
+}
+
+SGEMM__GLOBAL(results_1x1, 32, 1)(const sgemm__args args) { results(&args, 1, 1, 0); }
+SGEMM__GLOBAL(results_1x4, 32, 1)(const sgemm__args args) { results(&args, 1, 4, 0); }
+SGEMM__GLOBAL(results_2x2, 32, 1)(const sgemm__args args) { results(&args, 2, 2, 0); }
+SGEMM__GLOBAL(results_1x1_redundant, 32, 1)(const sgemm__args args) { results(&args, 1, 1, 1); }
+
+static sgemm_counts results_counts(sgemm__kernel kernel, int TM, int TN, int blocks, int64_t k) {
+  sgemm__args args;
+  sgemm_counts c;
+  float *A = operand(TM * k), *B = operand(k * TN * 32 * blocks), *C = operand(TM * TN * 32 * blocks);
+  memset(&args, 0, sizeof args);
+  args.n = TN * 32 * blocks;
+  args.k = k;
+  args.A = A;
+  args.B = B;
+  args.C = C;
+  c = launch(kernel, blocks, 32, &args);
+  free(A);
+  free(B);
+  free(C);
+  return c;
+}
+
+/* Accesses a result at K = 8: (8 + 8 + 1) / 1, (8 + 32 + 4) / 4, (16 + 16 + 4) / 4. */
+Test(worked, seventeen_eleven_nine) {
+  static const struct {
+    sgemm__kernel kernel;
+    int TM, TN, accesses;
+  } cases[] = {{results_1x1, 1, 1, 17}, {results_1x4, 1, 4, 11}, {results_2x2, 2, 2, 9}};
+  int i;
+  for (i = 0; i < 3; i++) {
+    const int results = cases[i].TM * cases[i].TN * 32;
+    const sgemm_counts c = results_counts(cases[i].kernel, cases[i].TM, cases[i].TN, 1, 8);
+    equal(c.global_load_bytes + c.global_store_bytes, 4 * results * cases[i].accesses, "%d x %d", cases[i].TM,
+          cases[i].TN);
+    equal(c.fma_threads, 8 * results, "%d x %d", cases[i].TM, cases[i].TN);
+  }
+}
+
+/* A load too many in each k-step fails the closed forms that the same kernel without it passes. */
+Test(worked, a_redundant_load_is_seen) {
+  const sgemm_variant_info *v = sgemm_variant_get(row_of(SGEMM_STAGE_coalesced, 32, 32, 0, 1, 1));
+  const size s = {1, 96, 40};
+  sgemm_counts c = results_counts(results_1x1, 1, 1, 3, s.k);
+  const char *wrong = first_wrong(v, s, &c);
+  cr_assert(wrong == NULL, "%s", wrong);
+  equal(c.global_load_sectors, 3 * s.k * 5, "sectors");
+  c = results_counts(results_1x1_redundant, 1, 1, 3, s.k);
+  wrong = first_wrong(v, s, &c);
+  cr_assert(wrong != NULL && strcmp(wrong, "global_load_bytes") == 0, "%s", wrong ? wrong : "accepted");
+}
+
+/* ---- One instruction --------------------------------------------------------------------------------------------- */
+
+/* How the lanes of a warp lie: lane i takes the element at place[i]; -1: none. */
+typedef enum kind { LOAD, LOAD4, STORE, STORE4 } kind;
+static int place[32];
+static kind wanted;
+
+enum { WORDS = 2048 };
+
+SGEMM__GLOBAL(one_shared_access, 32, 1)(const sgemm__args args) {
+  SGEMM__SHARED(words, WORDS);
+  const int at = place[sgemm__thread()];
+  float r[4] = {0};
+  int i;
+  (void)args;
+  if (wanted == LOAD || wanted == LOAD4)
+    for (i = sgemm__thread(); i < WORDS; i += 32)
+      words[i] = 0.0f; /* uncounted */
+  sgemm__barrier();
+  if (at >= 0 && wanted == LOAD)
+    sgemm__load_shared(words + at);
+  if (at >= 0 && wanted == LOAD4)
+    sgemm__load_shared4(r, words + at);
+  if (at >= 0 && wanted == STORE)
+    sgemm__store_shared(words + at, 0.0f);
+  if (at >= 0 && wanted == STORE4)
+    sgemm__store_shared4(words + at, r);
+}
+
+/* Runs it; the lanes lie as place[] says. */
+static void shared(kind kind, int wavefronts, int conflicts, const char *what) {
+  const int load = kind == LOAD || kind == LOAD4;
+  sgemm__args args;
+  sgemm_counts c;
+  memset(&args, 0, sizeof args);
+  wanted = kind;
+  c = launch(one_shared_access, 1, 32, &args);
+  equal(c.shared_load_requests, load, "%s: loads", what);
+  equal(c.shared_store_requests, !load, "%s: stores", what);
+  equal(load ? c.shared_load_wavefronts : c.shared_store_wavefronts, wavefronts, "%s: wavefronts", what);
+  equal(load ? c.shared_load_conflicts : c.shared_store_conflicts, conflicts, "%s: conflicts", what);
+}
+
+#define LANES(expression)                                                                                              \
+  for (lane = 0; lane < 32; lane++)                                                                                    \
+  place[lane] = (expression)
+
+Test(instruction, four_bytes) {
+  static const int strides[][2] = {{0, 1}, {1, 1}, {2, 2}, {3, 1}, {4, 4}, {8, 8}, {16, 16}, {32, 32}, {33, 1}};
+  int lane, i;
+  for (i = 0; i < 9; i++) {
+    LANES(lane * strides[i][0]);
+    shared(LOAD, strides[i][1], strides[i][1] - 1, "strided");
+    shared(STORE, strides[i][1], strides[i][1] - 1, "strided");
+  }
+  LANES(lane == 5 ? 32 : 0);
+  shared(LOAD, 2, 1, "two words of a bank");
+  LANES(lane < 8 ? lane * 32 : -1);
+  shared(LOAD, 8, 7, "a part of the warp");
+}
+
+/* Seen on an H200: lanes in rows, 4 x 8, take 2 wavefronts for what depends on the row and 4 for what depends on the
+   column; in 2 x 2 squares, 2 for both. */
+Test(instruction, sixteen_bytes) {
+  int lane;
+  LANES(lane / 8 * 4);
+  shared(LOAD4, 2, 0, "rows, by row");
+  LANES(lane % 8 * 4);
+  shared(LOAD4, 4, 0, "rows, by column");
+  LANES((lane / 4 / 4 * 2 + lane / 2 % 2) * 4);
+  shared(LOAD4, 2, 0, "squares, by row");
+  LANES((lane / 4 % 4 * 2 + lane % 2) * 4);
+  shared(LOAD4, 2, 0, "squares, by column");
+  LANES(0);
+  shared(LOAD4, 2, 0, "all the same");
+  shared(STORE4, 4, 0, "all the same");
+  LANES(lane * 4);
+  shared(LOAD4, 4, 0, "512 bytes");
+  shared(STORE4, 4, 0, "512 bytes");
+  LANES(lane * 8);
+  shared(LOAD4, 8, 4, "every other 16 bytes");
+  shared(STORE4, 8, 4, "every other 16 bytes");
+  LANES(lane * 32);
+  shared(LOAD4, 32, 28, "128 bytes apart");
+  LANES(lane / 2 * 32);
+  shared(LOAD4, 16, 14, "pairs, 128 bytes apart");
+  LANES(lane < 16 ? lane / 2 * 4 : lane * 4);
+  shared(LOAD4, 3, 0, "only one half in pairs"); /* assumed */
+  LANES(lane < 8 ? lane * 4 : -1);
+  shared(LOAD4, 1, 0, "one quarter");
+}
+
+SGEMM__GLOBAL(one_global_load, 32, 1)(const sgemm__args args) {
+  const int at = place[sgemm__thread()];
+  if (at >= 0)
+    sgemm__load_global(args.A + at);
+}
+
+static void sectors(int requests, int sectors, int lanes, const char *what) {
+  float *words = operand(WORDS);
+  sgemm__args args;
+  sgemm_counts c;
+  memset(&args, 0, sizeof args);
+  args.A = words;
+  c = launch(one_global_load, 1, 32, &args);
+  free(words);
+  equal(c.global_load_requests, requests, "%s: requests", what);
+  equal(c.global_load_sectors, sectors, "%s: sectors", what);
+  equal(c.global_load_bytes, 4 * lanes, "%s: bytes", what);
+}
+
+Test(instruction, sectors) {
+  int lane;
+  LANES(lane);
+  sectors(1, 4, 32, "side by side");
+  LANES(lane + 1);
+  sectors(1, 5, 32, "side by side, unaligned");
+  LANES(0);
+  sectors(1, 1, 32, "all the same");
+  LANES(lane * 8);
+  sectors(1, 32, 32, "a sector each");
+  LANES(31 - lane);
+  sectors(1, 4, 32, "backward");
+  LANES(lane % 2 ? -1 : lane);
+  sectors(1, 4, 16, "every other lane");
+  LANES(lane == 31 ? 0 : -1);
+  sectors(1, 1, 1, "one lane");
+  LANES(-1);
+  sectors(0, 0, 0, "no lane");
+}
+
+/* Odd lanes skip a load, then all load: two instructions, and one more where lanes go different ways at once. */
+SGEMM__GLOBAL(skipped, 64, 1)(const sgemm__args args) {
+  const int t = sgemm__thread();
+  float r[4];
+  if (t % 2)
+    sgemm__load_global(args.A + t);
+  sgemm__converge();
+  sgemm__load_global(args.A + t);
+  if (t % 2)
+    sgemm__load_global4(r, args.A + t * 4);
+  else
+    sgemm__fma(sgemm__load_global(args.A + t), 0.0f, 0.0f);
+  sgemm__converge();
+  if (t >= 48)
+    return;
+  sgemm__store_global(args.C + t, 0.0f);
+}
+
+Test(instruction, lanes_that_skip_others) {
+  float *words = operand(WORDS);
+  sgemm__args args;
+  sgemm_counts c;
+  memset(&args, 0, sizeof args);
+  args.A = args.C = words;
+  c = launch(skipped, 1, 64, &args);
+  free(words);
+  equal(c.global_load_requests, 2 * 4, "loads");
+  equal(c.global_load_bytes, 4 * (32 + 64 + 4 * 32 + 32), "bytes");
+  equal(c.global_load_sectors, 2 * (4 + 4 + 16 + 4), "sectors");
+  equal(c.global_store_requests, 2, "stores, one by half a warp");
+  equal(c.global_store_sectors, 6, "sectors of stores");
+  equal(c.fma_threads, 32, "FMAs");
+  equal(c.fma_instructions, 2, "FMAs of warps");
+}
+
+/* Partial warps, and the counts of a launch: its own alone. */
+SGEMM__GLOBAL(two_barriers, 48, 1)(const sgemm__args args) {
+  (void)args;
+  sgemm__barrier();
+  sgemm__barrier();
+}
+
+Test(instruction, barriers_and_launches_apart) {
+  sgemm__args args;
+  int i;
+  memset(&args, 0, sizeof args);
+  equal(sgemm_model_counts()->barriers, 0, "before the first launch");
+  for (i = 0; i < 2; i++)
+    equal(launch(two_barriers, 5, 48, &args).barriers, 5 * 2 * 2, "blocks, warps, barriers");
+}
