@@ -11,7 +11,7 @@
 
        #include "sgemm.h"
 
-       sgemm_status multiply(const float *A, const float *B, float *C, int m, int n, int k, cudaStream_t stream) {
+       sgemm_status multiply(const float *A, const float *B, float *C, int m, int n, int k, sgemm_stream stream) {
          sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, m, n, k);   // packed leading dimensions, alpha 1, beta 0
          p.A = A;                                                         // device pointers
          p.B = B;
