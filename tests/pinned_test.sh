@@ -27,6 +27,9 @@ pinned() {
   fi
 }
 
+same "stages of the table and of bazel/stages.bzl" "$(awk '!seen[$2]++ { print $2 }' "$work/rows")" \
+  "$(sed -n '/^STAGES = \[/,/^\]/s/.*"\(.*\)".*/\1/p' "$root/bazel/stages.bzl")"
+
 for stage in $(awk '!seen[$2]++ { print $2 }' "$work/rows"); do
   with nvcc pinned "$stage" "$(kernels "\$2 == \"$stage\"")" "-DSGEMM_STAGE=$stage" -arch=compute_90a
 done

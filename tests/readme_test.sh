@@ -1,9 +1,16 @@
 #!/bin/bash
-# README.md's generated parts are what the variant table and the committed measurements make of them, and its code builds.
+# README.md's generated parts are what the variant table and the committed measurements make of them, its code builds, and
+# the version is one.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
 check "tables" python3 "$root/docs/readme_tables.py" --check
+
+# One version, in the header, in the module and in the changelog.
+version=$(echo '#include "sgemm.h"
+VERSION SGEMM_VERSION_STRING' | gcc -E -P -I"$root" - | sed -n 's/^VERSION //p' | tr -d '" ')
+same "version in MODULE.bazel" "$version" "$(sed -n '/^module(/,/)/s/.*version = "\(.*\)".*/\1/p' "$root/MODULE.bazel")"
+check "version in CHANGELOG.md" grep -q "^## $version\b" "$root/CHANGELOG.md"
 
 # The block of C under "## Example" compiles as it stands.
 sed -n '/^## Example/,$p' "$root/README.md" | sed -n '/^```c$/,/^```$/p;/^```$/q' | sed '/^```/d' > "$work/example.c"
