@@ -294,11 +294,10 @@ SGEMM__DEVICE sgemm__place sgemm__place_of_thread(const sgemm__shape *s) {
      along e   order (k, e): a warp reads 32 V consecutive elements of one row of memory.
      along k   order (k / W, e, k % W), W wide: a warp reads W consecutive elements of each of 32 V / W rows. W = 8 fills a
                32-byte sector of each row and keeps the transposed stores to shared memory free of conflicts: see pitch.
-   pitch   of the shared tile where k-rows of e are stored. Lanes that hold different k of the same e store `pitch` apart,
-           and the 32 V / W different e of a warp take that many banks of a row, so pitch = 32 V / W (mod 32) spreads the
-           warp over all 32: 128 + 4 for W = 8 with V = 1 (k * 132 + e = 4k + e mod 32, k < 8, e < 4) and with V = 4 too,
-           where the lanes of one store differ by 4 in k (4 * 132 = 16 mod 32, e < 16); 32 + 1 for W = 32. Without a
-           transposition rows are stored whole and need none. */
+   pitch   of the shared tile where k-rows of e are stored. In one transposing store a warp's lanes hold 32 V / W different
+           e, which take that many banks of a row, and W / V different k, V apart: V * pitch = 32 V / W (mod 32) spreads
+           them over all 32. So 128 + 4 for W = 8, with V = 1 (k * 132 + e = 4k + e mod 32, k < 8, e < 4) and with V = 4
+           (4 * 132 = 16 mod 32, e < 16); 32 + 1 for W = 32. Rows that are stored whole need no padding. */
 typedef struct sgemm__loader {
   int E, BK, V, threads, along_k, W; /* constants */
   int e, k;                          /* of the thread's first element */
