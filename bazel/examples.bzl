@@ -6,15 +6,18 @@ load("@cuda//:defs.bzl", "CUDA_FOUND")
 load("//bazel:copts.bzl", "SGEMM_COPTS")
 load("//bazel:cuda.bzl", "requires_cuda")
 
-def example(name, srcs, implementation = "", cuda_deps = []):
-    """NAME_cpu and NAME_cuda are the two builds, linking //:sgemm_cpu and //:sgemm_cuda plus the suffix; NAME picks one as it starts."""
+def example(name, srcs, implementation = "", cpu_implementation = None, cpu_deps = [], cuda_deps = []):
+    """NAME_cpu and NAME_cuda are the two builds; NAME picks one as it starts.
+
+    They link //:sgemm_cpu and //:sgemm_cuda plus the suffix `implementation`, the former plus `cpu_implementation` if that is given.
+    """
     cc_binary(
         name = name + "_cpu",
         srcs = srcs,
         copts = SGEMM_COPTS,
-        deps = [
+        deps = cpu_deps + [
             ":machine_cpu",
-            "//:sgemm_cpu" + implementation,
+            "//:sgemm_cpu" + (cpu_implementation or implementation),
         ],
     )
     cc_binary(

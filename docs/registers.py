@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """registers.py: writes docs/measurements/registers_*.csv, what ptxas makes of every kernel, for the ladder's occupancy.
 
-Needs nvcc, no GPU; a few minutes an architecture. Each line is a row of SGEMM_VARIANTS: the registers of a thread for the ops
-NN, NT, TN and TT, then the bytes of shared memory of a block for the same. examples/ladder_model.h includes the files as they
-are, hence the comment and the commas at the ends; a row that the table no longer has does not compile.
+Called as registers.py [NVCC]; needs no GPU, and half a minute an architecture. Each line is a row of SGEMM_VARIANTS:
+the registers of a thread for the ops NN, NT, TN and TT, then the bytes of shared memory of a block for the same.
+examples/ladder_model.h includes the files as they are, hence the comment and the commas at the ends; a row that the
+table no longer has does not compile, one that is missing has no occupancy.
 """
 import pathlib
 import re
@@ -20,9 +21,9 @@ KERNEL = re.compile(r"Compiling entry function 'sgemm_(\w+)_(nn|nt|tn|tt)'.*?Use
 def measure(nvcc, arch):
     """{variant: {op: (registers, bytes of shared memory)}}, in the order of the table."""
     with tempfile.TemporaryDirectory() as directory:
-        log = subprocess.run([nvcc, f"-arch={arch}", "-std=c++17", "-O3", "-lineinfo", "-DSGEMM_STAGE=all", f"-I{ROOT}", "-Xptxas", "-v",
-                              "-c", ROOT / "cuda/sgemm.cu", "-o", "sgemm.o"], cwd=directory, check=True,
-                             stderr=subprocess.PIPE, text=True).stderr
+        log = subprocess.run([nvcc, f"-arch={arch}", "-std=c++17", "-O3", "-lineinfo", "-DSGEMM_STAGE=all", f"-I{ROOT}",
+                              "-Xptxas", "-v", "-c", ROOT / "cuda/sgemm.cu", "-o", "sgemm.o"],
+                             cwd=directory, check=True, stderr=subprocess.PIPE, text=True).stderr
     kernels = {}
     for variant, op, registers, rest in KERNEL.findall(log):
         shared = re.search(r"(\d+) bytes smem", rest)
@@ -33,9 +34,11 @@ def measure(nvcc, arch):
 
 def main():
     nvcc = sys.argv[1] if len(sys.argv) > 1 else "nvcc"
-    release = re.search(r"release ([\d.]+)", subprocess.run([nvcc, "--version"], stdout=subprocess.PIPE, text=True).stdout)[1]
+    version = subprocess.run([nvcc, "--version"], stdout=subprocess.PIPE, text=True).stdout
+    release = re.search(r"release ([\d.]+)", version)[1]
     for name, arch in ARCHITECTURES.items():
-        lines = [f"// variant, registers for NN NT TN TT, shared bytes for NN NT TN TT: {arch}, nvcc {release}, docs/registers.py"]
+        lines = ["// variant, registers for NN NT TN TT, shared bytes for NN NT TN TT: "
+                 f"{arch}, nvcc {release}, docs/registers.py"]
         for variant, ops in measure(nvcc, arch).items():
             cells = [str(ops[op][part]) for part in (0, 1) for op in OPS]
             lines.append(", ".join([f"SGEMM_{variant}", *cells]) + ",")

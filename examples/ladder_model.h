@@ -1,0 +1,177 @@
+/* ladder_model.h: the ladder on the CPU model: counts, and what they mean on a GPU that need not be there. */
+#ifndef LADDER_MODEL_H
+#define LADDER_MODEL_H
+
+#include "cpu/sgemm_model.h"
+#include "examples/ladder_data.h"
+#include "examples/ladder_report.h"
+
+#if !SGEMM_CPU_COUNT
+#error "the ladder needs the counting model: SGEMM_CPU_COUNT=1 for it and for cpu/sgemm.c"
+#endif
+
+enum { RUNS_ON_GPU = 0, DEFAULT_M = 256, DEFAULT_N = 256, DEFAULT_K = 64 };
+
+/* What ptxas made of each row: the variant, its registers for NN, NT, TN, TT, its bytes of shared memory for them. */
+enum { RESOURCE_CELLS = 9 };
+static const int resources_sm80[] = {
+#include "docs/measurements/registers_sm80.csv"
+};
+static const int resources_sm86[] = {
+#include "docs/measurements/registers_sm86.csv"
+};
+static const int resources_sm90a[] = {
+#include "docs/measurements/registers_sm90a.csv"
+};
+
+/* Boost clocks, L2 and bandwidths: NVIDIA A100 Tensor Core GPU Architecture (A100 SXM 40 GB), NVIDIA Ampere GA102 GPU
+   Architecture (both RTX cards, founders' editions); of the H200 as its driver reports them. What fits an SM: CUDA C++
+   Programming Guide, "Technical Specifications per Compute Capability". */
+typedef struct gpu {
+  const char *name;
+  sgemm_device device;
+  const int *resources;
+  size_t cells;
+} gpu;
+
+#define RESOURCES(arch) resources_##arch, sizeof resources_##arch / sizeof *resources_##arch
+/* {name, compute capability, SMs, lanes, MHz, L2; threads, blocks, registers, shared memory and the part reserved;
+   GFLOP/s, GB/s}, and what ptxas said */
+// clang-format off
+static const gpu gpus[] = {
+  {"H200",    {"H200",             9, 0, 132, 128, 1980, 60 << 20, 2048, 32, 65536, 228 << 10, 1024, 66908, 4814.7},
+   RESOURCES(sm90a)},
+  {"A100",    {"A100 SXM 40 GB",   8, 0, 108,  64, 1410, 40 << 20, 2048, 32, 65536, 164 << 10, 1024, 19492, 1555.0},
+   RESOURCES(sm80)},
+  {"RTX3090", {"GeForce RTX 3090", 8, 6,  82, 128, 1695,  6 << 20, 1536, 16, 65536, 100 << 10, 1024, 35581,  936.2},
+   RESOURCES(sm86)},
+  {"RTX3070", {"GeForce RTX 3070", 8, 6,  46, 128, 1725,  4 << 20, 1536, 16, 65536, 100 << 10, 1024, 20314,  448.0},
+   RESOURCES(sm86)},
+};
+// clang-format on
+enum { GPUS = sizeof gpus / sizeof *gpus, BY_HAND_LANES = 128 };
+
+typedef struct meter {
+  gpu gpu;
+} meter;
+
+/* 0, or 2 and the fault was said. */
+static int open_meter(meter *m, const options *o, report *r) {
+  const char *name = o->gpu ? o->gpu : gpus[0].name;
+  int g = 0;
+  while (g < GPUS && strcmp(gpus[g].name, name) != 0)
+    g++;
+  if (g == GPUS)
+    return fail("--gpu is not H200, A100, RTX3090 or RTX3070; --peak and --bandwidth stand for others", name);
+  m->gpu = gpus[g];
+  if (o->peak_gflops > 0.0) {
+    memset(&m->gpu, 0, sizeof m->gpu);
+    strcpy(m->gpu.device.name, "a GPU given by hand");
+    m->gpu.device.lanes = BY_HAND_LANES;
+    m->gpu.device.multiprocessors = 1;
+    m->gpu.device.peak_gflops = o->peak_gflops;
+    m->gpu.device.bandwidth_gbs = o->bandwidth_gbs;
+  }
+  add_text(r, "machine", "CPU model");
+  add_text(r, "gpu", m->gpu.device.name);
+  add_number(r, "peak_gflops", m->gpu.device.peak_gflops);
+  add_number(r, "bandwidth_gbs", m->gpu.device.bandwidth_gbs);
+  return 0;
+}
+
+static void close_meter(meter *m) { (void)m; }
+
+/* The model has no caches to pass by. */
+static int64_t bytes_to_pass(const meter *m, int cold) {
+  (void)m, (void)cold;
+  return 0;
+}
+
+/* What there is beside the rows. */
+static int has_subject(subject s, const options *o) { return s == SUBJECT_PRODUCTION && o->production; }
+
+static void print_machine(const meter *m, const sgemm_params *p) {
+  const sgemm_device *d = &m->gpu.device;
+  (void)p;
+  printf(
+      "counted by the CPU model, held against %s: FMA peak %.1f TFLOP/s, memory %.2f TB/s, ridge at %.1f FLOP/byte\n",
+      d->name, d->peak_gflops * 1e-3, d->bandwidth_gbs * 1e-3, sgemm_ridge(d->peak_gflops, d->bandwidth_gbs));
+}
+
+static void print_legend(const report *r) {
+  (void)r;
+  puts("roofs in TFLOP/s; memory: bandwidth * FLOP/byte of the sectors that warps load, as if no cache held one\n"
+       "shared: a wavefront a clock an SM, as the source asks; nvcc may join scalar loads\n"
+       "bound: the lowest of these two and the FMA peak; regs: by ptxas for that GPU, - where it was not asked");
+}
+
+/* The row that runs for a subject. */
+static sgemm_variant picked(const meter *m, subject s, const sgemm_params *p) {
+  return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, m->gpu.device.multiprocessors) : (sgemm_variant)s;
+}
+
+static double ratio(double a, double b) { return b > 0.0 ? a / b : NAN; }
+
+static void fill_occupancy(const gpu *g, sgemm_variant variant, const sgemm_params *p, cell *cells) {
+  static const char *const limits[] = {"threads", "blocks", "registers", "shared memory"};
+  const int op = 2 * (p->op_a != SGEMM_N) + (p->op_b != SGEMM_N);
+  size_t i;
+  for (i = 0; i < g->cells; i += RESOURCE_CELLS)
+    if (g->resources[i] == (int)variant) {
+      const int registers = g->resources[i + 1 + (size_t)op], shared = g->resources[i + 5 + (size_t)op];
+      const sgemm_occupancy o = sgemm_occupancy_of(&g->device, sgemm_variant_get(variant)->threads, registers, shared);
+      cells[COLUMN_registers].number = registers;
+      cells[COLUMN_shared_bytes].number = shared;
+      cells[COLUMN_occupancy_percent].number = 100.0 * o.fraction;
+      cells[COLUMN_occupancy_limit].text = limits[o.limit];
+    }
+}
+
+/* Roofs in TFLOP/s. A clock of an SM is 2 * lanes of its FLOPs at the peak. */
+static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *cells) {
+  const double peak = g->device.peak_gflops * 1e-3;
+  const double wavefronts = (double)(c->shared_load_wavefronts + c->shared_store_wavefronts);
+  const double memory = g->device.bandwidth_gbs * cells[COLUMN_global_flop_per_byte].number * 1e-3;
+  const double shared = ratio(flops, wavefronts) * peak / (2.0 * g->device.lanes);
+  const double roof = fmin(peak,
+                           fmin(memory, shared)); /* without shared memory that is NAN, and fmin() passes it over */
+  cells[COLUMN_memory_roof_tflops].number = memory;
+  cells[COLUMN_shared_roof_tflops].number = shared;
+  cells[COLUMN_roof_tflops].number = roof;
+  cells[COLUMN_bound].text = roof == peak ? "FMA" : roof == memory ? "memory" : "shared";
+}
+
+/* 0 is success. */
+static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
+  const sgemm_variant variant = picked(m, s, &d->p);
+  const double flops = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch;
+  const double results = (double)d->p.m * (double)d->p.n * (double)d->p.batch;
+  const clock_t cpu = clock();
+  const sgemm_counts *c = sgemm_model_counts();
+  cell *cells = w->cells;
+  struct timespec start, stop;
+  (void)o, (void)cold;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  if (sgemm_run_variant(variant, &d->p, NULL) != SGEMM_SUCCESS)
+    return 1;
+  clock_gettime(CLOCK_MONOTONIC, &stop);
+  *set = 0;
+  w->iterations = 1;
+  w->cpu_ms = (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC;
+  w->real_ms = (double)(stop.tv_sec - start.tv_sec) * 1e3 + (double)(stop.tv_nsec - start.tv_nsec) * 1e-6;
+#define COUNT_CELL(counter, metric) cells[COLUMN_##counter].number = (double)c->counter;
+  SGEMM_COUNTS(COUNT_CELL)
+  cells[COLUMN_global_loads_per_result].number = (double)c->global_load_bytes / 4.0 / results;
+  cells[COLUMN_sectors_per_load].number = ratio((double)c->global_load_sectors, (double)c->global_load_requests);
+  cells[COLUMN_global_flop_per_byte].number = ratio(flops, 32.0 * (double)c->global_load_sectors);
+  cells[COLUMN_shared_loads_per_result].number = (double)c->shared_load_bytes / 4.0 / results;
+  cells[COLUMN_conflict_percent].number = 100.0 *
+                                          ratio((double)(c->shared_load_conflicts + c->shared_store_conflicts),
+                                                (double)(c->shared_load_wavefronts + c->shared_store_wavefronts));
+  cells[COLUMN_shared_flop_per_byte].number = ratio(flops, (double)c->shared_load_bytes);
+  fill_occupancy(&m->gpu, variant, &d->p, cells);
+  fill_roofs(&m->gpu, c, flops, cells);
+  return 0;
+}
+
+#endif

@@ -1,0 +1,337 @@
+/* ladder_options.h: what the ladder is asked to do, from its command line and its shape files. */
+#ifndef LADDER_OPTIONS_H
+#define LADDER_OPTIONS_H
+
+#include "sgemm.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: ladder [OPTION VALUE]...\n"
+    "what is multiplied\n"
+    "  --m --n --k SIZES    each a list of numbers and ranges: 512, 256,512, 1024:4096:1024 (with the end); 1 to "
+    "1048576\n"
+    "  --sizes SIZES        squares instead\n"
+    "  --shapes FILE        CSV instead, its header name,m,n,k,batch,op\n"
+    "  --op OP              NN (default), NT, TN or TT\n"
+    "which kernels\n"
+    "  --stages NAME,...    the stages below; all of them by default\n"
+    "  --variants GLOB      of these the rows whose names match, as '*128x128x8*'\n"
+    "  --production         what sgemm_run() picks, besides the rows\n"
+    "how they are timed, on a GPU\n"
+    "  --hot                the same matrices again and again (default)\n"
+    "  --cold               matrices that twice the L2 has passed since; with --hot both\n"
+    "  --time SECONDS       a case, at most, but 3 samples; 2 by default. It ends sooner with 10 samples, 0.5 s and a\n"
+    "                       spread below 0.5 %\n"
+    "  --reps N             just N samples a case, 1 to 4000\n"
+    "what they are held against, without a GPU\n"
+    "  --gpu NAME           H200 (default), A100, RTX3090 or RTX3070\n"
+    "  --peak GFLOPS --bandwidth GBS    another one, with 128 lanes an SM\n"
+    "what is written, - for standard output in place of the table\n"
+    "  --csv FILE  --json FILE  --markdown FILE\n"
+    "exit status: 0, 1 where a result is wrong, 2 where the ladder could not run\n"
+    "stages:";
+
+enum { SIZE_MOST = 1048576, PROBLEMS_MOST = 4096, SAMPLES_MOST = 4000, NAME_MOST = 31 };
+
+typedef struct problem {
+  char name[NAME_MOST + 1]; /* of the shape file; else empty */
+  int64_t m, n, k, batch;
+  char op[3]; /* NN, NT, TN or TT */
+} problem;
+
+/* What is measured: a variant by its number, or one of these. */
+typedef int subject;
+enum { SUBJECT_CUBLAS = SGEMM_VARIANT_COUNT, SUBJECT_PRODUCTION, SUBJECT_COUNT };
+
+/* One of the ways to be asked for sizes; a later option of another way is an error. */
+typedef enum sizes_by { BY_DEFAULT, BY_SIDES, BY_SQUARES, BY_FILE } sizes_by;
+
+typedef struct list {
+  int64_t values[PROBLEMS_MOST];
+  size_t count;
+} list;
+
+typedef struct options {
+  problem problems[PROBLEMS_MOST];
+  size_t problem_count;
+  char stages[SGEMM_STAGE_COUNT]; /* 1: asked for */
+  const char *variants;           /* glob, or NULL */
+  int production, hot, cold;
+  int reps; /* 0: until the spread is small */
+  double seconds;
+  const char *gpu;
+  double peak_gflops, bandwidth_gbs; /* 0: of the gpu */
+  const char *csv, *json, *markdown; /* NULL: not asked for */
+} options;
+
+static const char *stage_name(int stage) {
+  static const char *const names[] = {
+#define NAME(stage, idea) #stage,
+      SGEMM_STAGES(NAME)
+#undef NAME
+  };
+  return names[stage];
+}
+
+/* One line on stderr; 2, the status to exit with. */
+static int fail(const char *what, const char *argument) {
+  fprintf(stderr, "ladder: %s: %s\n", what, argument);
+  return 2;
+}
+
+/* A whole number in [1, most] that ends at one of `ends`, behind which *text is then left; 0 if there is none. */
+static int64_t parse_number(const char **text, int64_t most, const char *ends) {
+  char *end;
+  long long value;
+  if (!isdigit((unsigned char)**text))
+    return 0;
+  errno = 0;
+  value = strtoll(*text, &end, 10);
+  if (errno != 0 || value < 1 || value > most || strchr(ends, *end) == NULL)
+    return 0;
+  *text = end;
+  return value;
+}
+
+/* A number above 0 that is all of the text; 0 if it is none. */
+static double parse_real(const char *text) {
+  char *end;
+  const double value = strtod(text, &end);
+  return end != text && *end == '\0' && isfinite(value) && value > 0.0 ? value : 0.0;
+}
+
+/* SIZES of the usage; 0 if the text is something else or lists too many. */
+static int parse_sizes(list *sizes, const char *text) {
+  sizes->count = 0;
+  for (;; text++) {
+    int64_t first = parse_number(&text, SIZE_MOST, ",:"), last = first, step = 1;
+    if (*text == ':') {
+      text++;
+      last = parse_number(&text, SIZE_MOST, ":");
+      if (last == 0 || *text != ':')
+        return 0;
+      text++;
+      step = parse_number(&text, SIZE_MOST, ",");
+    }
+    if (first == 0 || last < first || step == 0)
+      return 0;
+    for (; first <= last; first += step) {
+      if (sizes->count == PROBLEMS_MOST)
+        return 0;
+      sizes->values[sizes->count++] = first;
+    }
+    if (*text == '\0')
+      return 1;
+  }
+}
+
+static int parse_op(char op[3], const char *text) {
+  if (strlen(text) != 2 || strspn(text, "NT") != 2)
+    return 0;
+  memcpy(op, text, 3);
+  return 1;
+}
+
+static int parse_stages(options *o, const char *text) {
+  memset(o->stages, 0, sizeof o->stages);
+  for (;; text++) {
+    const size_t length = strcspn(text, ",");
+    int stage = 0;
+    while (stage < SGEMM_STAGE_COUNT &&
+           (strlen(stage_name(stage)) != length || strncmp(stage_name(stage), text, length) != 0))
+      stage++;
+    if (stage == SGEMM_STAGE_COUNT)
+      return 0;
+    o->stages[stage] = 1;
+    text += length;
+    if (*text == '\0')
+      return 1;
+  }
+}
+
+/* One line of a shape file. Names need no quotes in any of the outputs. */
+static int parse_shape(problem *p, const char *line) {
+  size_t length = strcspn(line, ",");
+  int64_t *const numbers[] = {&p->m, &p->n, &p->k, &p->batch};
+  size_t i;
+  if (length < 1 || length > NAME_MOST || line[length] != ',')
+    return 0;
+  for (i = 0; i < length; i++)
+    if (!isalnum((unsigned char)line[i]) && strchr("._-", line[i]) == NULL)
+      return 0;
+  memcpy(p->name, line, length);
+  p->name[length] = '\0';
+  line += length;
+  for (i = 0; i < 4; i++) {
+    line++;
+    if ((*numbers[i] = parse_number(&line, SIZE_MOST, ",")) == 0 || *line != ',')
+      return 0;
+  }
+  return parse_op(p->op, line + 1);
+}
+
+/* 0, or 2 and the fault was said. */
+static int read_shapes(options *o, const char *path) {
+  char line[256], where[300];
+  int number = 0, bad = 0;
+  FILE *file = fopen(path, "r");
+  if (file == NULL)
+    return fail(strerror(errno), path);
+  o->problem_count = 0;
+  while (!bad && fgets(line, sizeof line, file) != NULL) {
+    line[strcspn(line, "\r\n")] = '\0';
+    if (number++ == 0)
+      bad = strcmp(line, "name,m,n,k,batch,op") != 0;
+    else if (line[0] != '\0')
+      bad = o->problem_count == PROBLEMS_MOST || !parse_shape(&o->problems[o->problem_count++], line);
+  }
+  fclose(file);
+  snprintf(where, sizeof where, "%.200s, line %d", path, number);
+  if (bad)
+    return fail(number == 1
+                    ? "the header of a shape file is name,m,n,k,batch,op"
+                    : "a shape is a name (letters, digits, . _ -), m, n, k and batch from 1 to 1048576, and an op",
+                where);
+  return o->problem_count == 0 ? fail("the file has no shapes", path) : 0;
+}
+
+/* Every m with every n with every k, or squares of every m. 0 if these are too many. */
+static int combine(options *o, sizes_by by, const list *m, const list *n, const list *k, const char *op) {
+  const size_t count = by == BY_SQUARES ? m->count : m->count * n->count * k->count;
+  size_t i;
+  if (count > PROBLEMS_MOST)
+    return 0;
+  for (i = 0; i < count; i++) {
+    problem *p = &o->problems[i];
+    p->name[0] = '\0';
+    p->batch = 1;
+    p->m = by == BY_SQUARES ? m->values[i] : m->values[i / k->count / n->count];
+    p->n = by == BY_SQUARES ? m->values[i] : n->values[i / k->count % n->count];
+    p->k = by == BY_SQUARES ? m->values[i] : k->values[i % k->count];
+    memcpy(p->op, op, sizeof p->op);
+  }
+  o->problem_count = count;
+  return 1;
+}
+
+static int selected(const options *o, sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  return sgemm_compiled(variant) && o->stages[v->stage] &&
+         (o->variants == NULL || fnmatch(o->variants, v->name, 0) == 0);
+}
+
+static int is_one_of(const char *name, const char *const *names) {
+  while (*names != NULL && strcmp(name, *names) != 0)
+    names++;
+  return *names != NULL;
+}
+
+/* on_gpu: what this build runs on; m, n, k: the sizes where none are asked for.
+   0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
+static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
+  static const char *const flags[] = {"--production", "--hot", "--cold", NULL};
+  static const char *const valued[] = {"--m",         "--n",        "--k",    "--sizes",    "--shapes", "--op",
+                                       "--stages",    "--variants", "--time", "--reps",     "--gpu",    "--peak",
+                                       "--bandwidth", "--csv",      "--json", "--markdown", NULL};
+  static const char *const gpu_only[] = {"--hot", "--cold", "--time", "--reps", NULL};
+  static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
+  static list sides[3];
+  char op[3] = "NN";
+  const char *shapes = NULL, *asked_op = NULL;
+  sizes_by by = BY_DEFAULT;
+  int i, s, to_stdout = 0;
+  memset(o, 0, sizeof *o);
+  memset(o->stages, 1, sizeof o->stages);
+  o->seconds = 2.0;
+  for (i = 0; i < 3; i++) {
+    sides[i].values[0] = i == 0 ? m : i == 1 ? n : k;
+    sides[i].count = 1;
+  }
+  for (i = 1; i < argc; i++) {
+    const char *name = argv[i], *value = NULL;
+    sizes_by now = by;
+    if (strcmp(name, "--help") == 0) {
+      fputs(usage, stdout);
+      for (s = 0; s < SGEMM_STAGE_COUNT; s++)
+        printf(" %s", stage_name(s));
+      putchar('\n');
+      return 1;
+    }
+    if (!is_one_of(name, flags) && !is_one_of(name, valued))
+      return fail("unknown option (--help lists them)", name);
+    if (!on_gpu && is_one_of(name, gpu_only))
+      return fail("an option of the GPU build, and this is the CPU model", name);
+    if (on_gpu && is_one_of(name, model_only))
+      return fail("an option of the CPU model, and this is the GPU build", name);
+    if (is_one_of(name, flags)) {
+      *(strcmp(name, "--hot") == 0 ? &o->hot : strcmp(name, "--cold") == 0 ? &o->cold : &o->production) = 1;
+      continue;
+    }
+    if (++i == argc)
+      return fail("the option needs a value", name);
+    value = argv[i];
+    if (strcmp(name, "--op") == 0) {
+      if (!parse_op(op, asked_op = value))
+        return fail("--op is not NN, NT, TN or TT", value);
+    } else if (strcmp(name, "--stages") == 0) {
+      if (!parse_stages(o, value))
+        return fail("--stages names an unknown stage (--help lists them)", value);
+    } else if (strcmp(name, "--variants") == 0) {
+      o->variants = value;
+    } else if (strcmp(name, "--reps") == 0) {
+      const char *text = value;
+      if ((o->reps = (int)parse_number(&text, SAMPLES_MOST, "")) == 0)
+        return fail("--reps is not a whole number from 1 to 4000", value);
+    } else if (strcmp(name, "--time") == 0) {
+      if ((o->seconds = parse_real(value)) == 0.0)
+        return fail("--time is not a number of seconds above 0", value);
+    } else if (strcmp(name, "--gpu") == 0) {
+      o->gpu = value;
+    } else if (strcmp(name, "--peak") == 0) {
+      if ((o->peak_gflops = parse_real(value)) == 0.0)
+        return fail("--peak is not a number of GFLOP/s above 0", value);
+    } else if (strcmp(name, "--bandwidth") == 0) {
+      if ((o->bandwidth_gbs = parse_real(value)) == 0.0)
+        return fail("--bandwidth is not a number of GB/s above 0", value);
+    } else if (strcmp(name, "--csv") == 0 || strcmp(name, "--json") == 0 || strcmp(name, "--markdown") == 0) {
+      *(name[2] == 'c' ? &o->csv : name[2] == 'j' ? &o->json : &o->markdown) = value;
+    } else if (strcmp(name, "--shapes") == 0) {
+      now = BY_FILE;
+      shapes = value;
+    } else {
+      now = strcmp(name, "--sizes") == 0 ? BY_SQUARES : BY_SIDES;
+      if (!parse_sizes(&sides[now == BY_SQUARES || name[2] == 'm' ? 0 : name[2] == 'n' ? 1 : 2], value))
+        return fail("sizes are numbers from 1 to 1048576 and ranges start:stop:step, at most 4096", value);
+    }
+    if (by != BY_DEFAULT && now != by)
+      return fail("sizes come from --m, --n and --k, from --sizes or from --shapes, not from two of them", name);
+    by = now;
+  }
+  to_stdout = (o->csv && !strcmp(o->csv, "-")) + (o->json && !strcmp(o->json, "-")) +
+              (o->markdown && !strcmp(o->markdown, "-"));
+  if (to_stdout > 1)
+    return fail("only one of --csv, --json and --markdown can go to standard output", "-");
+  if ((o->peak_gflops > 0.0) != (o->bandwidth_gbs > 0.0))
+    return fail("--peak and --bandwidth go together", o->peak_gflops > 0.0 ? "no --bandwidth" : "no --peak");
+  if (o->peak_gflops > 0.0 && o->gpu != NULL)
+    return fail("--gpu has a peak and a bandwidth of its own", o->gpu);
+  if (by == BY_FILE && asked_op != NULL)
+    return fail("each shape of the file has an op of its own, so --op is not for --shapes", asked_op);
+  if (by != BY_FILE && !combine(o, by, &sides[0], &sides[1], &sides[2], op))
+    return fail("--m, --n and --k make more than 4096 shapes", "too many");
+  for (s = 0; s < SGEMM_VARIANT_COUNT && !selected(o, (sgemm_variant)s); s++)
+    ;
+  if (s == SGEMM_VARIANT_COUNT && !o->production)
+    return fail("no row of the asked stages matches", o->variants ? o->variants : "--stages");
+  if (!o->hot && !o->cold)
+    o->hot = 1;
+  return by == BY_FILE ? read_shapes(o, shapes) : 0;
+}
+
+#endif

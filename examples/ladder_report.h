@@ -1,0 +1,286 @@
+/* ladder_report.h: the ladder's rows as a table for people, CSV, JSON and Markdown, from one list of columns. */
+#ifndef LADDER_REPORT_H
+#define LADDER_REPORT_H
+
+#include "sgemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT = -1, HIDDEN = 0 }; /* as decimals and as width of a column */
+
+typedef struct column {
+  const char *key;             /* in CSV and JSON */
+  const char *above, *heading; /* two lines, for people */
+  int width;                   /* for people; HIDDEN: not shown to them */
+  int decimals;                /* for people; TEXT: no number */
+} column;
+
+/* Numbers are NAN where there is none, texts NULL. */
+typedef union cell {
+  double number;
+  const char *text;
+} cell;
+
+// clang-format off
+/* X([symbol] key, "two", "headings", width, decimals) */
+#define CASE_COLUMNS(X)                                                                                                \
+  X(variant, "", "variant", 35,     TEXT)                                                                              \
+  X(stage,   "", "",        HIDDEN, TEXT)                                                                              \
+  X(shape,   "", "",        HIDDEN, TEXT)                                                                              \
+  X(m,       "", "",        HIDDEN, 0)                                                                                 \
+  X(n,       "", "",        HIDDEN, 0)                                                                                 \
+  X(k,       "", "",        HIDDEN, 0)                                                                                 \
+  X(batch,   "", "",        HIDDEN, 0)                                                                                 \
+  X(op,      "", "",        HIDDEN, TEXT)                                                                              \
+  X(picked,  "", "",        HIDDEN, TEXT) /* the row that production is here */
+
+#define RESULT_COLUMNS(X)                                                                                              \
+  X(error_over_bound, "", "error", 6, 4)                                                                               \
+  X(verdict,          "", "",      5, TEXT)
+
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+
+#define COLUMNS(X)                                                                                                     \
+  CASE_COLUMNS(X)                                                                                                      \
+  X(mode,              "", "",         HIDDEN, TEXT) /* hot or cold */                                                 \
+  X(time_ms,           "", "ms",       9,      4)    /* median of the samples */                                       \
+  X(gflops,            "", "GFLOP/s",  8,      0)                                                                      \
+  X(percent_of_peak,   "", "% peak",   6,      1)    /* of the rated one */                                            \
+  X(percent_of_cublas, "", "% cuBLAS", 8,      1)                                                                      \
+  X(percent_of_ffma,   "", "% FFMA",   6,      1)    /* of the measured ceiling */                                     \
+  X(percent_of_copy,   "", "% copy",   6,      1)    /* of the measured ceiling: the fewest bytes over the time */     \
+  X(spread_percent,    "", "spread %", 8,      2)    /* interquartile range over median */                             \
+  X(samples,           "", "runs",     4,      0)                                                                      \
+  X(clock_before_mhz,  "", "",         HIDDEN, 0)    /* of the SMs, with the first sample in flight */                 \
+  X(clock_after_mhz,   "", "MHz",      5,      0)    /* with the last */                                               \
+  X(power_w,           "", "",         HIDDEN, 0)                                                                      \
+  X(throttle,          "", "",         HIDDEN, TEXT) /* why clocks were held down; none; nothing without NVML */       \
+  RESULT_COLUMNS(X)
+#define COUNT_COLUMNS(X)
+
+#else
+
+#include "cpu/sgemm_model.h"
+
+#define COLUMNS(X)                                                                                                     \
+  CASE_COLUMNS(X)                                                                                                      \
+  X(global_loads_per_result, "global",  "loads",   6,      1)    /* of 4 bytes a result */                             \
+  X(sectors_per_load,        "sect.",   "/load",   5,      2)    /* of 32 bytes, of a warp's load instruction */       \
+  X(global_flop_per_byte,    "global",  "FLOP/B",  6,      2)    /* of sectors loaded */                               \
+  X(shared_loads_per_result, "shared",  "loads",   6,      1)    /* of 4 bytes a result */                             \
+  X(conflict_percent,        "bank",    "confl%",  6,      1)    /* of the wavefronts, loads and stores */             \
+  X(shared_flop_per_byte,    "shared",  "FLOP/B",  6,      2)    /* of bytes that threads load */                      \
+  X(registers,               "",        "regs",    4,      0)                                                          \
+  X(shared_bytes,            "",        "",        HIDDEN, 0)                                                          \
+  X(occupancy_percent,       "",        "occ%",    4,      0)                                                          \
+  X(occupancy_limit,         "",        "",        HIDDEN, TEXT)                                                       \
+  X(memory_roof_tflops,      "memory",  "roof",    6,      1)                                                          \
+  X(shared_roof_tflops,      "shared",  "roof",    6,      1)                                                          \
+  X(bound,                   "",        "bound",   6,      TEXT)                                                       \
+  X(roof_tflops,             "",        "",        HIDDEN, 1)    /* the lowest */                                      \
+  RESULT_COLUMNS(X)
+#define COUNT_COLUMNS(X) SGEMM_COUNTS(X)
+
+#endif
+// clang-format on
+
+#define COLUMN_ID(key, above, heading, width, decimals) COLUMN_##key,
+#define COLUMN_ROW(key, above, heading, width, decimals) {#key, above, heading, width, decimals},
+#define COUNT_ID(counter, metric) COLUMN_##counter,
+#define COUNT_ROW(counter, metric) {#counter, "", "", HIDDEN, 0},
+
+enum { COLUMNS(COLUMN_ID) COUNT_COLUMNS(COUNT_ID) COLUMN_COUNT };
+static const column columns[COLUMN_COUNT] = {COLUMNS(COLUMN_ROW) COUNT_COLUMNS(COUNT_ROW)};
+
+/* What a run is about: for JSON's context. text NULL: a number. */
+typedef struct fact {
+  const char *key, *text;
+  double number;
+} fact;
+
+typedef struct row {
+  char name[160]; /* of the benchmark: variant/mxnxk/op and more */
+  double real_ms, cpu_ms;
+  int64_t iterations;
+  int wrong;
+  cell cells[COLUMN_COUNT];
+} row;
+
+typedef struct report {
+  row *rows;
+  size_t row_count;
+  fact facts[24];
+  int fact_count;
+} report;
+
+static void add_text(report *r, const char *key, const char *text) {
+  r->facts[r->fact_count++] = (fact){key, text, NAN};
+}
+
+static void add_number(report *r, const char *key, double number) {
+  r->facts[r->fact_count++] = (fact){key, NULL, number};
+}
+
+/* A new row, all cells without a value; NULL without memory. The one before may have moved. */
+static row *add_row(report *r) {
+  row *rows = (row *)realloc(r->rows, (r->row_count + 1) * sizeof *rows), *added;
+  int c;
+  if (rows == NULL)
+    return NULL;
+  r->rows = rows;
+  added = &rows[r->row_count];
+  memset(added, 0, sizeof *added);
+  for (c = 0; c < COLUMN_COUNT; c++)
+    if (columns[c].decimals != TEXT)
+      added->cells[c].number = NAN;
+  r->row_count++;
+  return added;
+}
+
+/* ---- For people -------------------------------------------------------------------------------------------------- */
+
+/* The cell as people read it, in a buffer of the caller's; a number too long for its column gets an exponent. */
+static const char *shown(const column *c, cell value, char text[32]) {
+  if (c->decimals == TEXT)
+    return value.text == NULL ? "" : value.text;
+  if (isnan(value.number))
+    return "-";
+  if (snprintf(text, 32, "%.*f", c->decimals, value.number) > c->width)
+    snprintf(text, 32, "%.0e", value.number);
+  return text;
+}
+
+/* Without the spaces at its end; not at all if it has nothing else. */
+static void print_line(const char *line) {
+  size_t length = strlen(line);
+  while (length > 0 && line[length - 1] == ' ')
+    length--;
+  if (length > 0)
+    printf("%.*s\n", (int)length, line);
+}
+
+/* The first column is left-aligned, the others right-aligned. */
+static void print_headings(void) {
+  char above[256], heading[256];
+  int c, used = 0;
+  for (c = 0; c < COLUMN_COUNT; c++) {
+    const column *k = &columns[c];
+    const int width = c == 0 ? -k->width : k->width;
+    if (k->width == HIDDEN)
+      continue;
+    snprintf(above + used, sizeof above - (size_t)used, "%*s ", width, k->above);
+    used += snprintf(heading + used, sizeof heading - (size_t)used, "%*s ", width, k->heading);
+  }
+  print_line(above);
+  print_line(heading);
+}
+
+static void print_row(const row *w) {
+  char line[256], text[32];
+  int c, used = 0;
+  for (c = 0; c < COLUMN_COUNT; c++)
+    if (columns[c].width != HIDDEN)
+      used += snprintf(line + used, sizeof line - (size_t)used, "%*s ", c == 0 ? -columns[c].width : columns[c].width,
+                       shown(&columns[c], w->cells[c], text));
+  print_line(line);
+  fflush(stdout);
+}
+
+/* ---- For programs ------------------------------------------------------------------------------------------------ */
+
+/* Nine digits give every float back; an empty field is no value. */
+static void write_csv(const report *r, FILE *file) {
+  size_t i;
+  int c;
+  for (c = 0; c < COLUMN_COUNT; c++)
+    fprintf(file, "%s%s", c ? "," : "", columns[c].key);
+  fputc('\n', file);
+  for (i = 0; i < r->row_count; i++) {
+    for (c = 0; c < COLUMN_COUNT; c++) {
+      const cell value = r->rows[i].cells[c];
+      fputs(c ? "," : "", file);
+      if (columns[c].decimals == TEXT)
+        fputs(value.text ? value.text : "", file);
+      else if (!isnan(value.number))
+        fprintf(file, "%.9g", value.number);
+    }
+    fputc('\n', file);
+  }
+}
+
+/* JSON has neither NaN nor infinity. No text of the ladder's needs an escape. */
+static void write_value(FILE *file, const char *key, const char *text, double number) {
+  fprintf(file, "\"%s\": ", key);
+  if (text != NULL)
+    fprintf(file, "\"%s\"", text);
+  else if (isfinite(number))
+    fprintf(file, "%.9g", number);
+  else
+    fputs("null", file);
+}
+
+/* Google Benchmark's layout, so that its compare.py reads it: the columns are counters. */
+static void write_json(const report *r, FILE *file) {
+  char date[32];
+  const time_t now = time(NULL);
+  size_t i;
+  int c;
+  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  fprintf(file,
+          "{\n  \"context\": {\n    \"date\": \"%s\",\n    \"executable\": \"ladder\",\n    \"num_cpus\": %ld,\n"
+          "    \"library_version\": \"" SGEMM_VERSION_STRING "\"",
+          date, sysconf(_SC_NPROCESSORS_ONLN));
+  for (c = 0; c < r->fact_count; c++) {
+    fputs(",\n    ", file);
+    write_value(file, r->facts[c].key, r->facts[c].text, r->facts[c].number);
+  }
+  fputs("\n  },\n  \"benchmarks\": [", file);
+  for (i = 0; i < r->row_count; i++) {
+    const row *w = &r->rows[i];
+    fprintf(file,
+            "%s\n    {\n      \"name\": \"%s\",\n      \"run_name\": \"%s\",\n      \"run_type\": \"iteration\",\n"
+            "      \"repetitions\": 1,\n      \"repetition_index\": 0,\n      \"threads\": 1,\n      \"iterations\": "
+            "%lld,\n"
+            "      \"real_time\": %.9g,\n      \"cpu_time\": %.9g,\n      \"time_unit\": \"ms\"",
+            i ? "," : "", w->name, w->name, (long long)w->iterations, w->real_ms, w->cpu_ms);
+    if (w->wrong)
+      fputs(",\n      \"error_occurred\": true,\n      \"error_message\": \"wrong result\"", file);
+    for (c = 0; c < COLUMN_COUNT; c++) {
+      const int text = columns[c].decimals == TEXT;
+      fputs(",\n      ", file);
+      write_value(file, columns[c].key, text ? w->cells[c].text : NULL, text ? NAN : w->cells[c].number);
+    }
+    fputs("\n    }", file);
+  }
+  fputs("\n  ]\n}\n", file);
+}
+
+/* What people see; the sizes too, which above a table for people stand in a line of their own. */
+static void write_markdown(const report *r, FILE *file) {
+  char text[32];
+  size_t i;
+  int c, rule;
+  for (rule = 0; rule < 2; rule++) {
+    fputs(rule ? "| --- | --- |" : "| variant | size |", file);
+    for (c = 1; c < COLUMN_COUNT; c++)
+      if (columns[c].width != HIDDEN && rule)
+        fputs(" ---: |", file);
+      else if (columns[c].width != HIDDEN)
+        fprintf(file, " %s%s%s |", columns[c].above, *columns[c].above ? " " : "", columns[c].heading);
+    fputc('\n', file);
+  }
+  for (i = 0; i < r->row_count; i++) {
+    const row *w = &r->rows[i];
+    fprintf(file, "| `%s` | %s |", w->cells[0].text, strchr(w->name, '/') + 1);
+    for (c = 1; c < COLUMN_COUNT; c++)
+      if (columns[c].width != HIDDEN)
+        fprintf(file, " %s |", shown(&columns[c], w->cells[c], text));
+    fputc('\n', file);
+  }
+}
+
+#endif

@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""ladder_test.py LADDER ROOFLINE [unittest's arguments]: the ladder on the CPU model, from arguments to pictures."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).absolute().parent.parent
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "BUILD_WORKING_DIRECTORY"}
+ASAN_WARNING = re.compile(r"^==\d+==WARNING: ASan doesn't.*\n", re.M)
+HEADER = "name,m,n,k,batch,op\n"
+STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered"]
+
+ladder = roofline = None  # absolute paths
+
+
+class LadderTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def run_program(self, program, *arguments, env=None, cwd=None):
+        run = subprocess.run([program, *map(str, arguments)], cwd=cwd or self.directory,
+                             env={**ENVIRONMENT, **(env or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=600)
+        return run.returncode, run.stdout, ASAN_WARNING.sub("", run.stderr)
+
+    def accepted(self, *arguments, **options):
+        status, out, err = self.run_program(ladder, *arguments, **options)
+        self.assertEqual((status, err), (0, ""), out)
+        return out
+
+    def refused(self, *arguments, says):
+        """Exit with 2, one line that says why, nothing on standard output and no new file."""
+        before = sorted(self.directory.iterdir())
+        status, out, err = self.run_program(ladder, *arguments)
+        self.assertEqual((status, out), (2, ""), err)
+        self.assertRegex(err, r"\Aladder: [^\n]+\n\Z")
+        self.assertIn(says, err)
+        self.assertEqual(sorted(self.directory.iterdir()), before)
+
+    def rows(self, *arguments):
+        """What --csv says, a dictionary a row."""
+        return list(csv.DictReader(io.StringIO(self.accepted(*arguments, "--csv", "-"))))
+
+    def shapes(self, text):
+        (self.directory / "shapes.csv").write_text(text)
+        return "shapes.csv"
+
+
+class Arguments(LadderTest):
+    def test_help(self):
+        out = self.accepted("--help")
+        for word in ["--sizes", "--shapes", "--cold", "--gpu", "--markdown", *STAGES]:
+            self.assertIn(word, out)
+        self.assertLessEqual(max(map(len, out.splitlines())), 120)
+
+    def test_wrong_sizes(self):
+        for option in ["--m", "--n", "--k", "--sizes"]:
+            for value in ["", "0", "-1", "+5", " 5", "5 ", "1.5", "1e3", "x", "1048577", "99999999999999999999", "5,",
+                          ",5", "5,,6", "1:", "1:2", "1:2:", ":2:1", "2:1:1", "1:2:0", "1:2:3:4", "1:1048577:1",
+                          "1:5000:1"]:
+                with self.subTest(option=option, value=value):
+                    self.refused(option, value, says="sizes")
+
+    def test_wrong_values(self):
+        wrong = {"--op": ["", "N", "NNN", "nn", "XN"], "--stages": ["", "nope", "tiled,", ",tiled", "tile"],
+                 "--gpu": ["", "H300", "h200"], "--peak": ["", "0", "-1", "nan", "inf", "1x"],
+                 "--bandwidth": ["", "0", "-1", "nan", "inf", "1x"], "--variants": ["", "nothing*"]}
+        for option, values in wrong.items():
+            for value in values:
+                with self.subTest(option=option, value=value):
+                    self.refused(option, value, says=option.strip("-") if option != "--variants" else "row")
+
+    def test_unknown_and_incomplete(self):
+        for option in ["--what", "-h", "512", "", "--M", "--size"]:
+            with self.subTest(option=option):
+                self.refused(option, says="unknown option")
+        for option in ["--m", "--sizes", "--shapes", "--op", "--stages", "--variants", "--gpu", "--csv", "--json"]:
+            with self.subTest(option=option):
+                self.refused("--production", option, says=f"needs a value: {option}")
+
+    def test_what_excludes_each_other(self):
+        shapes = self.shapes(HEADER + "a,1,2,3,1,NN\n")
+        for first, second in [("--sizes", "--m"), ("--k", "--sizes"), ("--shapes", "--n"), ("--sizes", "--shapes")]:
+            values = {"--shapes": shapes}
+            self.refused(first, values.get(first, "8"), second, values.get(second, "8"), says="not from two")
+        self.refused("--shapes", shapes, "--op", "NT", says="--op is not for --shapes")
+        self.refused("--peak", "1", says="no --bandwidth")
+        self.refused("--bandwidth", "1", says="no --peak")
+        self.refused("--peak", "1", "--bandwidth", "1", "--gpu", "A100", says="A100")
+        self.refused("--csv", "-", "--json", "-", says="standard output")
+        self.refused("--m", "1:100:1", "--n", "1:100:1", says="4096")
+
+    def test_timing_is_for_gpus(self):
+        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"]]:
+            self.refused(*arguments, says="this is the CPU model")
+
+    def test_files(self):
+        for option in ["--csv", "--json", "--markdown"]:
+            self.refused(option, "missing/file", says="missing/file")
+        self.refused("--shapes", "missing.csv", says="missing.csv")
+
+    def test_wrong_shape_files(self):
+        good = "a,1,2,3,1,NN\n"
+        for text, says in [("", "no shapes"), (HEADER, "no shapes"),
+                           (good, "header"), ("name,m,n,k\n" + good, "header"),
+                           (HEADER + "a,1,2,3,1\n", "line 2"), (HEADER + good + "b,1,2,3,1,XX\n", "line 3"),
+                           (HEADER + "a,0,2,3,1,NN\n", "line 2"), (HEADER + "a,1,2,3,-1,NN\n", "line 2"),
+                           (HEADER + ",1,2,3,1,NN\n", "line 2"), (HEADER + '"a",1,2,3,1,NN\n', "line 2"),
+                           (HEADER + "a b,1,2,3,1,NN\n", "line 2"), (HEADER + "a,1,2,3,1,NN,\n", "line 2"),
+                           (HEADER + "a" * 32 + ",1,2,3,1,NN\n", "line 2"), (HEADER + "a,1,2,3,1,NN" * 99, "line 2")]:
+            with self.subTest(text=text):
+                self.refused("--shapes", self.shapes(text), says=says)
+
+
+class Problems(LadderTest):
+    def sizes(self, *arguments):
+        rows = self.rows("--stages", "naive", *arguments)
+        return [tuple(int(row[side]) for side in "mnk") for row in rows]
+
+    def test_ranges_and_lists(self):
+        self.assertEqual(self.sizes("--sizes", "3,10:20:5,7"), [(s, s, s) for s in (3, 10, 15, 20, 7)])
+        self.assertEqual(self.sizes("--sizes", "10:14:5"), [(10, 10, 10)])
+        self.assertEqual(self.sizes("--m", "2,3", "--n", "4:5:1", "--k", "6"),
+                         [(2, 4, 6), (2, 5, 6), (3, 4, 6), (3, 5, 6)])
+        self.assertEqual(self.sizes("--k", "7"), [(256, 256, 7)])
+
+    def test_shapes(self):
+        text = HEADER + "first,33,17,9,1,NN\r\nlast-one_2.x,5,6,7,3,TN\n\n"
+        rows = self.rows("--shapes", self.shapes(text), "--variants", "*16x16*")
+        self.assertEqual([[row[key] for key in HEADER.strip().replace("name", "shape").split(",")] for row in rows],
+                         [line.split(",") for line in text.split()[1:]])
+        self.assertTrue(all(float(row["error_over_bound"]) <= 1 for row in rows))
+
+    def test_every_op_and_batches(self):
+        text = HEADER + "".join(f"x,40,24,19,{batch},{op}\n" for batch in (1, 5) for op in ("NN", "NT", "TN", "TT"))
+        rows = self.rows("--shapes", self.shapes(text), "--stages", "coalesced,tiled,doublebuffered", "--production")
+        self.assertEqual(len(rows), 8 * (1 + 2 + 6 + 1))
+        self.assertTrue(all(float(row["error_over_bound"]) <= 1 for row in rows))
+
+    def test_op(self):
+        self.assertEqual({row["op"] for row in self.rows("--sizes", "8", "--op", "TN")}, {"TN"})
+
+    def test_rows(self):
+        def names(*arguments):
+            return [row["variant"] for row in self.rows("--sizes", "16", *arguments)]
+        everything = names()
+        self.assertEqual(list(dict.fromkeys(name.split("_")[1] for name in everything)), STAGES)
+        self.assertEqual(names("--stages", "tiled,naive"),
+                         [name for name in everything if name.split("_")[1] in ("tiled", "naive")])
+        self.assertEqual(names("--variants", "*_128x128x8_8x8"),
+                         [name for name in everything if name.endswith("_128x128x8_8x8")])
+        self.assertEqual(names("--variants", "nothing", "--production"), ["production"])
+        self.assertEqual(names("--production", "--stages", "naive"), ["production", everything[0]])
+
+    def test_production_depends_on_the_gpu(self):
+        def picked(gpu):
+            return self.rows("--sizes", "256", "--variants", "-", "--production", "--gpu", gpu)[0]["picked"]
+        self.assertNotEqual(picked("H200"), picked("RTX3070"))
+
+
+class Numbers(LadderTest):
+    def test_closed_forms(self):
+        """Loads a result and intensities of the textbooks, on tile multiples."""
+        rows = {row["variant"]: row for row in self.rows("--m", "256", "--n", "256", "--k", "32")}
+        for name, row in rows.items():
+            BM, BN, BK, TM, TN = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)$", name).groups())
+            loads = 64 if BK == 1 else 32 / BM + 32 / BN
+            self.assertAlmostEqual(float(row["global_loads_per_result"]), loads, msg=name)
+            self.assertEqual(float(row["fma_threads"]), 256 * 256 * 32)
+            if BK > 1:
+                self.assertAlmostEqual(float(row["global_flop_per_byte"]), BM * BN / 2 / (BM + BN), places=5, msg=name)
+                self.assertAlmostEqual(float(row["shared_flop_per_byte"]), TM * TN / 2 / (TM + TN), places=5, msg=name)
+
+    def test_roofs(self):
+        row, = self.rows("--sizes", "64", "--variants", "*tiled_32*", "--peak", "1000", "--bandwidth", "100")
+        self.assertAlmostEqual(float(row["memory_roof_tflops"]), 0.8, places=6)  # 8 FLOP/byte of 100 GB/s
+        self.assertLess(float(row["roof_tflops"]), 1.0)
+        self.assertEqual(row["registers"], "")  # nobody asked ptxas about this GPU
+        row, = self.rows("--sizes", "256", "--variants", "*_128x256x8*", "--peak", "1", "--bandwidth", "100")
+        self.assertEqual((row["bound"], row["roof_tflops"]), ("FMA", "0.001"))
+        row, = self.rows("--sizes", "64", "--variants", "*naive*", "--peak", "1000", "--bandwidth", "100")
+        self.assertEqual((row["bound"], row["shared_roof_tflops"]), ("memory", ""))
+
+    def test_occupancy(self):
+        row, = self.rows("--sizes", "16", "--variants", "*tiled_32*", "--gpu", "RTX3090")
+        self.assertAlmostEqual(float(row["occupancy_percent"]), 100 * 32 / 48, places=4)  # one block's warps
+        for gpu in ["H200", "A100", "RTX3090", "RTX3070"]:
+            for row in self.rows("--sizes", "16", "--gpu", gpu):
+                self.assertTrue(0 < float(row["occupancy_percent"]) <= 100)
+
+
+class Outputs(LadderTest):
+    def test_table(self):
+        out = self.accepted("--sizes", "40", "--production")
+        lines = out.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 120)
+        self.assertEqual(sum(line.startswith("sgemm_") for line in lines), len(self.rows("--sizes", "40")))
+        self.assertRegex(out, r"\d+ results, 0 wrong\n\Z")
+
+    def test_formats_agree(self):
+        arguments = ["--sizes", "24,40", "--stages", "naive,tiled,doublebuffered", "--production"]
+        self.accepted(*arguments, "--csv", "a.csv", "--json", "a.json", "--markdown", "a.md")
+        rows = list(csv.DictReader(io.StringIO((self.directory / "a.csv").read_text())))
+        data = json.loads((self.directory / "a.json").read_text(), parse_constant=self.fail)
+        table = [[cell.strip() for cell in line.strip("|").split("|")]
+                 for line in (self.directory / "a.md").read_text().splitlines()]
+        self.assertEqual(len(rows), 2 * (1 + 2 + 6 + 1))
+        self.assertEqual((len(data["benchmarks"]), len(table)), (len(rows), len(rows) + 2))
+        self.assertEqual(len({len(line) for line in table}), 1)
+        self.assertEqual(set(data["context"]), {"date", "executable", "num_cpus", "library_version", "machine", "gpu",
+                                                "peak_gflops", "bandwidth_gbs"})
+        names = [benchmark["name"] for benchmark in data["benchmarks"]]
+        self.assertEqual(len(set(names)), len(names))
+        for row, benchmark, line in zip(rows, data["benchmarks"], table[2:]):
+            for key, value in row.items():
+                if isinstance(benchmark[key], str):
+                    self.assertEqual(benchmark[key], value)
+                elif benchmark[key] is None:
+                    self.assertEqual(value, "")
+                else:
+                    self.assertEqual(benchmark[key], float(value))
+            self.assertEqual([benchmark[key] for key in ("run_type", "time_unit", "iterations")],
+                             ["iteration", "ms", 1])
+            self.assertEqual(benchmark["run_name"], benchmark["name"])
+            self.assertGreater(benchmark["real_time"], 0)
+            self.assertGreaterEqual(benchmark["cpu_time"], 0)
+            self.assertEqual("/".join([line[0].strip("`"), line[1]]), benchmark["name"])
+            loads = table[0].index("global loads")
+            self.assertEqual(line[loads], f"{benchmark['global_loads_per_result']:.1f}")
+
+    def test_standard_output(self):
+        arguments = ["--sizes", "16", "--stages", "naive"]
+        self.assertEqual(len(json.loads(self.accepted(*arguments, "--json", "-"))["benchmarks"]), 1)
+        self.assertEqual(len(self.accepted(*arguments, "--markdown", "-").splitlines()), 3)
+        self.assertEqual(len(self.accepted(*arguments, "--csv", "-", "--json", "x.json").splitlines()), 2)
+        self.assertTrue((self.directory / "x.json").exists())
+
+    def test_nothing_of_this_machine(self):
+        out = self.accepted("--sizes", "16", "--stages", "naive", "--json", "-")
+        for word in [os.uname().nodename, str(self.directory), str(ROOT)]:
+            self.assertNotIn(word, out)
+
+    def test_build_working_directory(self):
+        self.accepted("--sizes", "16", "--csv", "x.csv", env={"BUILD_WORKING_DIRECTORY": str(self.directory)}, cwd="/")
+        self.assertTrue((self.directory / "x.csv").exists())
+
+
+class Wrong(LadderTest):
+    """A ladder on kernels with a fault: the row says so, and so does the exit status."""
+
+    def faulty(self, find, replace):
+        tree = self.directory / "tree"
+        for name in ["sgemm.h", "sgemm_kernels.cuh", "cpu", "examples", "docs/measurements"]:
+            source, target = ROOT / name, tree / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("consumer", "*_cpu", "*_cuda", "_objs"))
+            else:
+                shutil.copy(source, target)
+        kernels = tree / "sgemm_kernels.cuh"
+        text = kernels.read_text()
+        self.assertEqual(text.count(find), 1)
+        kernels.chmod(0o644)
+        kernels.write_text(text.replace(find, replace))
+        program = self.directory / "faulty"
+        subprocess.run(["gcc", "-std=c11", "-O1", "-ffp-contract=off", "-DSGEMM_CPU=1", "-DSGEMM_CPU_COUNT=1",
+                        "-DSGEMM_STAGE=tiled", f"-I{tree}", tree / "cpu/sgemm.c", tree / "examples/ladder.c",
+                        "-lpthread", "-lm", "-o", program], check=True)
+        return program
+
+    def check(self, program, is_error):
+        status, out, err = self.run_program(program, "--sizes", "40", "--json", "x.json", "--csv", "x.csv")
+        self.assertEqual((status, err), (1, ""))
+        self.assertEqual(len(re.findall(r"^sgemm_tiled.* WRONG$", out, re.M)), 2)
+        self.assertLessEqual(max(map(len, out.splitlines())), 120)
+        self.assertRegex(out, r"2 results, 2 wrong\n\Z")
+        for benchmark in json.loads((self.directory / "x.json").read_text(), parse_constant=self.fail)["benchmarks"]:
+            self.assertEqual((benchmark["error_occurred"], benchmark["error_message"]), (True, "wrong result"))
+            self.assertEqual(benchmark["verdict"], "WRONG")
+            self.assertTrue(is_error(benchmark["error_over_bound"]))
+        for row in csv.DictReader(io.StringIO((self.directory / "x.csv").read_text())):
+            self.assertEqual(row["verdict"], "WRONG")
+        return out
+
+    def test_number(self):
+        program = self.faulty("r[v] = p->alpha * acc[i * s->TN + j + v];", "r[v] = 1.001f * acc[i * s->TN + j + v];")
+        self.check(program, lambda error: error > 1)
+
+    def test_nan(self):
+        program = self.faulty("r[v] = p->alpha * acc[i * s->TN + j + v];", "r[v] = 0.0f * (1.0f / 0.0f);")
+        self.check(program, lambda error: error is None)
+
+
+class Pictures(LadderTest):
+    def setUp(self):
+        super().setUp()
+        if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no matplotlib for /usr/bin/python3")
+
+    def draw(self, *files):
+        return self.run_program(roofline, "--out", "pictures", *files, env={"MPLCONFIGDIR": str(self.directory)})
+
+    def pictures(self):
+        return sorted(path.name for path in (self.directory / "pictures").iterdir())
+
+    def test_counts_alone(self):
+        self.accepted("--sizes", "64", "--json", "counts.json")
+        status, out, err = self.draw("counts.json")
+        self.assertEqual((status, out, len(err.splitlines())), (0, "", 2), err)
+        self.assertEqual(self.pictures(), ["roofline.png", "roofline.svg"])
+
+    def test_rates_and_counts(self):
+        counts = json.loads(self.accepted("--sizes", "64", "--json", "-"))
+        (self.directory / "counts.json").write_text(json.dumps(counts))
+        others = [{"variant": name, "stage": None} for name in ("cublas", "production")]
+        timed = [{"variant": row["variant"], "stage": row["stage"], "gflops": 1e3 * (i + 1), "m": n, "n": n, "k": n,
+                  "batch": 1, "op": "NN", "mode": "hot"}
+                 for n in (64, 128) for i, row in enumerate(counts["benchmarks"] + others)]
+        context = {"gpu": "a GPU", "ffma_gflops": 2e4, "copy_gbs": 1e3, "peak_gflops": 2.1e4, "bandwidth_gbs": 1.1e3}
+        (self.directory / "rates.json").write_text(json.dumps({"context": context, "benchmarks": timed}))
+        self.assertEqual(self.draw("rates.json", "counts.json"), (0, "", ""))
+        self.assertEqual(self.pictures(), [f"{name}.{suffix}" for name in ("ladder", "rates", "roofline")
+                                           for suffix in ("png", "svg")])
+        for name in self.pictures():
+            content = (self.directory / "pictures" / name).read_bytes()
+            self.assertTrue(content.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml"))
+            self.assertGreater(len(content), 5000)
+
+    def test_wrong_files(self):
+        for text in ["", "[]", "{}", '{"context": {}}']:
+            (self.directory / "x.json").write_text(text)
+            status, out, err = self.draw("x.json")
+            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    ladder, roofline = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+    result = unittest.main(exit=False).result
+    print(f"{result.testsRun} tests, {len(result.skipped)} skipped")
+    sys.exit(not result.wasSuccessful() or result.testsRun == 0)
