@@ -154,6 +154,8 @@ typedef struct sgemm_params {
   int64_t batch;              /* multiplications in this call, >= 0 */
   int64_t stride_a, stride_b; /* from one matrix to the next, >= 0; 0 shares one operand among all */
   int64_t stride_c;           /* as far apart that no two results overlap; interleaved rows are allowed */
+  void *workspace;            /* device memory for partial results, aligned to 16 bytes; NULL: none, see sgemm_workspace() */
+  int64_t workspace_bytes;
 } sgemm_params;
 
 static inline int64_t sgemm__max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -182,6 +184,8 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
   p.stride_a = sgemm__product(p.lda, op_a == SGEMM_N ? m : k);
   p.stride_b = sgemm__product(p.ldb, op_b == SGEMM_N ? k : n);
   p.stride_c = sgemm__product(p.ldc, m);
+  p.workspace = NULL;
+  p.workspace_bytes = 0;
   return p;
 }
 
@@ -202,6 +206,14 @@ typedef struct sgemm_device {
   double bandwidth_gbs;              /* memory clock * bus width, both edges */
 } sgemm_device;
 
+/* The few figures of a device that the selection goes by. */
+typedef struct sgemm_machine {
+  int multiprocessors;  /* SMs */
+  int arch;             /* 10 * major + minor of the kernels' code in use, which may be older than the device */
+  int clock_mhz;        /* the highest SM clock */
+  double bandwidth_gbs; /* of memory */
+} sgemm_machine;
+
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
 /* What a kernel receives: params made row-major and free of special cases (sgemm__arguments() below). */
@@ -213,11 +225,15 @@ typedef struct sgemm__args {
   float *C;
   float alpha, beta;
   uint32_t tiles_m, tiles_n; /* tiles of C along m and n */
+  int64_t k_plane;           /* k of a plane; k where there is one plane */
+  int64_t stride_plane;      /* from a result's plane to the next in the workspace */
 } sgemm__args;
 
 /* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
 typedef struct sgemm__grid {
   unsigned x, y, z, threads;
+  unsigned ranks;  /* blocks of a cluster, along x */
+  unsigned shared; /* bytes of dynamic shared memory */
 } sgemm__grid;
 
 #include "sgemm_kernels.cuh" /* the stages, the variants, and under SGEMM_IMPLEMENTATION the kernels */
@@ -231,6 +247,10 @@ typedef struct sgemm_variant_info {
   int TM, TN;     /* results that a thread computes */
   int WM, WN;     /* tile that a warp computes; BM, BN where the stage knows no warps */
   int V;          /* elements of one access: 4 (128 bits) or 1 */
+  int bufs;       /* tiles of each operand that shared memory holds at a time */
+  int slices;     /* groups of threads that share each tile's k */
+  int split;      /* 1: the blocks of a cluster may share a tile's k */
+  int shared;     /* bytes of dynamic shared memory of a block */
   int threads;    /* of a block */
   int blocks;     /* resident on a multiprocessor that the registers are budgeted for */
   int production; /* 1: a candidate where no stage is pinned */
@@ -239,7 +259,7 @@ typedef struct sgemm_variant_info {
 /* The row of a variant; NULL if there is no such variant. */
 static inline const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant) {
   static const sgemm_variant_info rows[SGEMM_VARIANT_COUNT] = {
-#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                     \
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                                     \
   {SGEMM__STRING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                              \
    #stage,                                                                                                             \
    reason,                                                                                                             \
@@ -252,7 +272,11 @@ static inline const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant)
    WM,                                                                                                                 \
    WN,                                                                                                                 \
    V,                                                                                                                  \
-   SGEMM__THREADS(BM, BN, TM, TN),                                                                                     \
+   bufs,                                                                                                               \
+   slices,                                                                                                             \
+   SGEMM__SPLIT_##stage,                                                                                               \
+   SGEMM__SHARED_BYTES(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices),                                                \
+   SGEMM__THREADS(BM, BN, TM, TN, slices),                                                                             \
    blocks,                                                                                                             \
    production},
       SGEMM_VARIANTS(SGEMM__X)
@@ -460,37 +484,25 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
 
 /* ---- Selection --------------------------------------------------------------------------------------------------- */
 
-/* Modelled time of a row, in FMAs of the busiest SM: the tiles it gets, each at full size whatever the edge cuts off,
-   each FMA dearer by its share of the fragment loads, 1/TM + 1/TN a result. The weight 2 puts the production rows in the
-   order that an H200 measured at squares of 256, 512 and 1024. */
-static inline double sgemm__cost(const sgemm_variant_info *v, const sgemm_params *p, int multiprocessors) {
-  const int swap = p->order == SGEMM_COL_MAJOR; /* as in sgemm__arguments() */
-  const double tiles = (double)sgemm__ceil_div(swap ? p->n : p->m, v->BM) *
-                       (double)sgemm__ceil_div(swap ? p->m : p->n, v->BN) * (double)p->batch;
-  const double rounds = (double)(int64_t)((tiles + multiprocessors - 1) / multiprocessors);
-  return rounds * v->BM * v->BN * (1.0 + 2.0 / v->TM + 2.0 / v->TN);
+/* How a multiplication runs: a row of the table, and into how many parts k is cut. */
+typedef struct sgemm_plan {
+  sgemm_variant variant;
+  int ranks;  /* blocks of a cluster that share a tile of C: 1, 2, 4 or 8; above 1 for rows with split and from sm_90 on */
+  int planes; /* partial results in the workspace, summed by a second launch; 1: none. Rows of stages async and splitk */
+} sgemm_plan;
+
+/* PLACEHOLDER */
+static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_machine *machine) {
+  sgemm_plan plan = {SGEMM_VARIANT_COUNT, 1, 1};
+  (void)p, (void)machine, (void)stage;
+  return plan;
 }
 
-/* The cheapest compiled row for p on a device of that many SMs, of one stage, or of all stages for SGEMM_STAGE_COUNT, where
-   production rows go before all others: a pure function of its arguments and of the implementation's SGEMM_STAGE.
-   SGEMM_VARIANT_COUNT where there is none. */
-static inline sgemm_variant sgemm_select(const sgemm_params *p, sgemm_stage stage, int multiprocessors) {
-  const int any = stage == SGEMM_STAGE_COUNT;
-  sgemm_variant best = SGEMM_VARIANT_COUNT;
-  double best_cost = 0.0;
-  int i, best_rank = 0;
-  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
-    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    const double cost = sgemm__cost(v, p, multiprocessors);
-    const int rank = any && v->production;
-    if ((any || v->stage == stage) && sgemm_compiled((sgemm_variant)i) &&
-        (best == SGEMM_VARIANT_COUNT || rank > best_rank || (rank == best_rank && cost < best_cost))) {
-      best = (sgemm_variant)i;
-      best_cost = cost;
-      best_rank = rank;
-    }
-  }
-  return best;
+/* Bytes of workspace that a plan takes: `planes` results of the batch in fp32, rows padded to 16 bytes; 0 for one. */
+static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  return plan->planes <= 1 ? 0
+                           : sgemm__ceil_div(swap ? p->m : p->n, 4) * 16 * (swap ? p->n : p->m) * plan->planes * p->batch;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
@@ -518,44 +530,91 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.beta = p->beta;
   a.tiles_m = 0;
   a.tiles_n = 0;
+  a.k_plane = a.k;
+  a.stride_plane = 0;
   return a;
 }
 
-/* The launch of a compiled row for params that sgemm_check() passed and that leave something to do. */
-static inline sgemm_status sgemm__run(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
-  const sgemm_variant_info *v = sgemm_variant_get(variant);
-  sgemm__args args = sgemm__arguments(p);
-  const int64_t tiles_m = sgemm__ceil_div(args.m, v->BM), tiles_n = sgemm__ceil_div(args.n, v->BN);
+/* Blocks for a batch on y and z, each below the grid's limit of 65,535. */
+static inline void sgemm__grid_batch(sgemm__grid *grid, int64_t batch) {
+  grid->z = (unsigned)sgemm__ceil_div(batch, 65535);
+  grid->y = (unsigned)sgemm__ceil_div(batch, grid->z);
+}
+
+/* The launch of a plan for params that sgemm_check() passed and that leave something to do; two launches for more than one
+   plane. */
+static inline sgemm_status sgemm__run(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm__args whole = sgemm__arguments(p);
+  const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
   const int trans_a = p->op_a != SGEMM_N, trans_b = p->op_b != SGEMM_N;
+  const int ops = p->order == SGEMM_ROW_MAJOR ? 2 * trans_a + trans_b : 2 * trans_b + trans_a;
+  sgemm__args args = whole;
   sgemm__grid grid;
-  if ((double)tiles_m * (double)tiles_n > 2147483647.0 || args.batch > (int64_t)65535 * 65535)
+  sgemm_status status;
+  if ((double)tiles_m * (double)tiles_n * plan->ranks * plan->planes > 2147483647.0 ||
+      whole.batch > (int64_t)65535 * 65535)
     return SGEMM_ERROR_GRID;
   args.tiles_m = (uint32_t)tiles_m;
   args.tiles_n = (uint32_t)tiles_n;
-  grid.x = (unsigned)(tiles_m * tiles_n);
-  grid.z = (unsigned)sgemm__ceil_div(args.batch, 65535);
-  grid.y = (unsigned)sgemm__ceil_div(args.batch, grid.z);
+  grid.x = (unsigned)(tiles_m * tiles_n * plan->ranks * plan->planes);
+  sgemm__grid_batch(&grid, whole.batch);
   grid.threads = (unsigned)v->threads;
-  return sgemm__launch(variant, p->order == SGEMM_ROW_MAJOR ? 2 * trans_a + trans_b : 2 * trans_b + trans_a, grid,
-                       &args, stream);
+  grid.ranks = (unsigned)plan->ranks;
+  grid.shared = (unsigned)v->shared;
+  if (plan->planes <= 1)
+    return sgemm__launch(plan->variant, ops, grid, &args, stream);
+
+  args.k_plane = sgemm__ceil_div(sgemm__ceil_div(whole.k, v->BK), plan->planes) * v->BK;
+  args.C = (float *)p->workspace;
+  args.ldc = sgemm__ceil_div(whole.n, 4) * 4;
+  args.stride_plane = args.ldc * whole.m;
+  args.stride_c = args.stride_plane * plan->planes;
+  args.alpha = 1.0f;
+  args.beta = 0.0f;
+  status = sgemm__launch(plan->variant, ops, grid, &args, stream);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  args.A = args.C;
+  args.lda = args.ldc;
+  args.stride_a = args.stride_c;
+  args.k = plan->planes;
+  args.C = whole.C;
+  args.ldc = whole.ldc;
+  args.stride_c = whole.stride_c;
+  args.alpha = whole.alpha;
+  args.beta = whole.beta;
+  grid.x = (unsigned)(whole.m * sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS));
+  grid.threads = SGEMM__SUM_THREADS;
+  grid.ranks = 1;
+  grid.shared = 0;
+  return sgemm__launch(SGEMM_VARIANT_COUNT, 0, grid, &args, stream);
+}
+
+/* Runs a plan */
+static inline sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
+  const sgemm_status status = sgemm_check(p);
+  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+    return status;
+  return sgemm_compiled(plan->variant) ? sgemm__run(plan, p, stream) : SGEMM_ERROR_NOT_COMPILED;
 }
 
 /* Runs one row of the table, whatever the selection would have chosen. */
 static inline sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
-  const sgemm_status status = p != NULL && sgemm_variant_get(variant) == NULL ? SGEMM_ERROR_VARIANT : sgemm_check(p);
-  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
-    return status;
-  return sgemm_compiled(variant) ? sgemm__run(variant, p, stream) : SGEMM_ERROR_NOT_COMPILED;
+  sgemm_plan plan = {variant, 1, 1};
+  return sgemm_run_plan(&plan, p, stream);
 }
 
 /* Runs the best compiled row of one stage. SGEMM_STAGE_COUNT: of any. */
 static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream) {
   const sgemm_status status = sgemm_check(p);
-  sgemm_variant variant;
+  sgemm_machine machine;
+  sgemm_plan plan;
   if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
     return status;
-  variant = sgemm_select(p, stage, sgemm__multiprocessors());
-  return variant == SGEMM_VARIANT_COUNT ? SGEMM_ERROR_NOT_COMPILED : sgemm__run(variant, p, stream);
+  sgemm_machine_query(&machine);
+  plan = sgemm_select(p, stage, &machine);
+  return plan.variant == SGEMM_VARIANT_COUNT ? SGEMM_ERROR_NOT_COMPILED : sgemm__run(&plan, p, stream);
 }
 
 /* C = alpha * op(A) * op(B) + beta * C on the stream. The one entry for everyone. */

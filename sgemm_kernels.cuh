@@ -23,36 +23,56 @@
   X(tile2d,         "a thread computes TM x TN; dot index outermost, fragments in registers")                          \
   X(vectorized,     "128-bit accesses, A transposed on its way into shared memory")                                    \
   X(warptiled,      "a level between block and thread: a warp owns a compact tile")                                    \
-  X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")
+  X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                              \
+  X(async,          "cp.async: tiles on their way past the registers, several in flight")                              \
+  X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
      stage   [symbol] of SGEMM_STAGES
      BM BN   tile of C that a block computes; multiples of WM, WN
-     BK      depth of a step along k; a multiple of 8 for V = 4, a divisor of 32 or 32 for V = 1; 1 where nothing is tiled
+     BK      depth of a step along k; a multiple of 8 a slice for V = 4, a divisor of 32 or 32 for V = 1; 1 where nothing
+             is tiled
      TM TN   results of a thread; multiples of V
      WM WN   tile that a warp computes, WM/TM * WN/TN = 32; BM, BN where the stage has no warp level
      V       elements of one access to memory: 1, or 4 (128 bits)
+     bufs    tiles of each operand that shared memory holds at a time; 0 where nothing is tiled; pipelines have 3 or 4
+     slices  groups of threads that share each tile's k among them; 1 in all stages but splitk
      blocks  resident on a multiprocessor that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
      prod    1: compiled and a candidate where no stage is pinned
      reason  ["sentence"] why the row is there
-    stage            BM   BN  BK  TM  TN   WM   WN   V  blocks prod reason */
+    stage            BM   BN  BK  TM  TN   WM   WN  V bufs slices blocks prod reason */
 #define SGEMM_VARIANTS(X)                                                                                              \
-  X(naive,             32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "where everyone starts")                             \
-  X(coalesced,         32,  32,  1,  1,  1,  32,  32,  1,  1,  0, "thread indices swapped, nothing else")              \
-  X(tiled,             16,  16, 16,  1,  1,  16,  16,  1,  8,  0, "4 FLOP per byte toward global memory")              \
-  X(tiled,             32,  32, 32,  1,  1,  32,  32,  1,  2,  0, "8 FLOP per byte, the textbook tile")                \
-  X(tile1d,            64,  64,  8,  8,  1,  64,  64,  1,  2,  0, "9K/8 shared loads a result instead of 2K")          \
-  X(tile1d,            64,  64, 32,  8,  1,  64,  64,  1,  2,  0, "a quarter of the barriers")                         \
-  X(tile2d,           128, 128,  8,  8,  8, 128, 128,  1,  2,  0, "K/4 shared loads a result")                         \
-  X(vectorized,       128, 128,  8,  8,  8, 128, 128,  4,  2,  0, "a quarter of the load instructions")                \
-  X(warptiled,        128, 128, 16,  8, 16,  64,  64,  4,  2,  0, "3K/16 shared loads a result")                       \
-  X(warptiled,        128, 128,  8,  8,  8,  32,  64,  4,  2,  0, "twice the warps to hide latency behind")            \
-  X(doublebuffered,   128, 256,  8, 16,  8,  64,  64,  4,  1,  1, "large results: fewest loads a result")              \
-  X(doublebuffered,   128, 128,  8,  8,  8,  32,  64,  4,  2,  1, "results of few large tiles")                        \
-  X(doublebuffered,   128,  64, 16,  8,  8,  64,  32,  4,  3,  1, "about one tile an SM at 1024 x 1024")               \
-  X(doublebuffered,    64,  64, 16,  8,  4,  32,  32,  4,  4,  1, "small or narrow results")                           \
-  X(doublebuffered,    32,  64, 16,  4,  4,  16,  32,  4,  4,  1, "about one tile an SM at 512 x 512")                 \
-  X(doublebuffered,    32,  32, 16,  4,  4,  16,  32,  4,  8,  1, "the smallest results")
+  X(naive,            32,  32,  1,  1,  1,  32,  32, 1, 0, 1, 1, 0, "where everyone starts")                           \
+  X(coalesced,        32,  32,  1,  1,  1,  32,  32, 1, 0, 1, 1, 0, "thread indices swapped, nothing else")            \
+  X(tiled,            16,  16, 16,  1,  1,  16,  16, 1, 1, 1, 8, 0, "4 FLOP per byte toward global memory")            \
+  X(tiled,            32,  32, 32,  1,  1,  32,  32, 1, 1, 1, 2, 0, "8 FLOP per byte, the textbook tile")              \
+  X(tile1d,           64,  64,  8,  8,  1,  64,  64, 1, 1, 1, 2, 0, "9K/8 shared loads a result instead of 2K")        \
+  X(tile1d,           64,  64, 32,  8,  1,  64,  64, 1, 1, 1, 2, 0, "a quarter of the barriers")                       \
+  X(tile2d,          128, 128,  8,  8,  8, 128, 128, 1, 1, 1, 2, 0, "K/4 shared loads a result")                       \
+  X(vectorized,      128, 128,  8,  8,  8, 128, 128, 4, 1, 1, 2, 0, "a quarter of the load instructions")              \
+  X(warptiled,       128, 128, 16,  8, 16,  64,  64, 4, 1, 1, 2, 0, "3K/16 shared loads a result")                     \
+  X(warptiled,       128, 128,  8,  8,  8,  32,  64, 4, 1, 1, 2, 0, "twice the warps to hide latency behind")          \
+  X(doublebuffered,  128, 256,  8, 16,  8,  64,  64, 4, 2, 1, 1, 1, "large results: fewest loads a result")            \
+  X(doublebuffered,  128, 128,  8,  8,  8,  32,  64, 4, 2, 1, 2, 0, "results of few large tiles")                      \
+  X(doublebuffered,  128,  64, 16,  8,  8,  64,  32, 4, 2, 1, 3, 1, "about one tile an SM at 1024 x 1024")             \
+  X(doublebuffered,   64,  64, 16,  8,  4,  32,  32, 4, 2, 1, 4, 0, "small or narrow results")                         \
+  X(doublebuffered,   32,  64, 16,  4,  4,  16,  32, 4, 2, 1, 4, 0, "about one tile an SM at 512 x 512")               \
+  X(doublebuffered,   32,  32, 16,  4,  4,  16,  32, 4, 2, 1, 8, 0, "the smallest results")                            \
+  X(async,           128, 256, 16, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results: fewest loads a result")            \
+  X(async,           256, 128, 16, 16,  8,  64,  64, 4, 3, 1, 1, 1, "the same upright, where B is along k")            \
+  X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "edges, middle sizes; three blocks an SM")         \
+  X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3, 1, "narrow results")                                  \
+  X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \
+  X(splitk,           64, 128, 32,  8,  8,  32,  64, 4, 3, 4, 1, 1, "about one tile an SM at 1024 x 1024")             \
+  X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "the same with smaller tiles")                     \
+  X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2, 1, "about one tile an SM at 512 x 512")               \
+  X(splitk,           32,  32, 32,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
+  X(splitk,           16, 128, 32, 16,  4,  16, 128, 4, 4, 4, 2, 1, "up to 16 rows: B streams by once")                \
+  X(splitk,            8, 128, 32,  8,  4,   8, 128, 4, 4, 4, 3, 1, "up to 8 rows")                                    \
+  X(splitk,            4, 128, 32,  4,  4,   4, 128, 4, 4, 4, 3, 1, "one row, and up to 4")                            \
+  X(splitk,          128,  16, 32,  4, 16, 128,  16, 4, 4, 4, 2, 1, "up to 16 columns: A streams by once")             \
+  X(splitk,          128,   8, 32,  4,  8, 128,   8, 4, 4, 4, 3, 1, "up to 8 columns")                                 \
+  X(splitk,          128,   4, 32,  4,  4, 128,   4, 4, 4, 4, 3, 1, "one column, and up to 4")
 // clang-format on
 
 /* SGEMM_STAGE_tiled and so on, in the order of the table. */
@@ -65,7 +85,7 @@ typedef enum sgemm_stage {
 
 /* SGEMM_tiled_32x32x32_1x1 and so on: one name a row. */
 typedef enum sgemm_variant {
-#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                     \
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                                     \
   SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN,
   SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
@@ -84,15 +104,16 @@ int sgemm_compiled(sgemm_variant variant);
 /* The properties of a device (0, 1, ...), or of the current one for -1. */
 sgemm_status sgemm_device_query(int device, sgemm_device *out);
 
-/* What the compiler made of a variant's kernel for two ops: registers of a thread, static shared memory of a block and
+/* What the compiler made of a variant's kernel for two ops: registers of a thread, shared memory of a block and
    local memory (spills and stack) of a thread in bytes. */
 sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
                                     int64_t *shared_bytes, int64_t *local_bytes);
 
-/* SMs of the current device; 1 where that cannot be told. */
-int sgemm__multiprocessors(void);
+/* What sgemm_select() needs to know of the current device; read from it once, then remembered. */
+sgemm_status sgemm_machine_query(sgemm_machine *out);
 
-/* Launches kernel ops = 2 * (A transposed) + (B transposed) of a compiled variant. */
+/* Launches kernel ops = 2 * (A transposed) + (B transposed) of a compiled variant, or for SGEMM_VARIANT_COUNT
+   sgemm_sum_planes. */
 sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
                            sgemm_stream stream);
 
@@ -107,7 +128,30 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 
 /* [symbol] sgemm_tiled_32x32x32_1x1 */
 #define SGEMM__NAME(stage, BM, BN, BK, TM, TN) sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN
-#define SGEMM__THREADS(BM, BN, TM, TN) ((BM) / (TM) * ((BN) / (TN)))
+#define SGEMM__THREADS(BM, BN, TM, TN, slices) ((BM) / (TM) * ((BN) / (TN)) * (slices))
+
+/* 1 where the blocks of a cluster may share a tile of C. */
+#define SGEMM__SPLIT_naive 0
+#define SGEMM__SPLIT_coalesced 0
+#define SGEMM__SPLIT_tiled 0
+#define SGEMM__SPLIT_tile1d 0
+#define SGEMM__SPLIT_tile2d 0
+#define SGEMM__SPLIT_vectorized 0
+#define SGEMM__SPLIT_warptiled 0
+#define SGEMM__SPLIT_doublebuffered 0
+#define SGEMM__SPLIT_async 0
+#define SGEMM__SPLIT_splitk 1
+
+/* Shared memory that a launch asks for, which pipelines do, with 3 or more buffers: its tiles, or where k is split, later
+   all slices' results. */
+#define SGEMM__TILE_FLOATS(E, BK) ((BK) * ((E) + 4)) /* of either layout: see sgemm__spot() */
+#define SGEMM__TILE_BYTES(BM, BN, BK, bufs) (4 * (bufs) * (SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
+#define SGEMM__SHARED_BYTES(split, BM, BN, BK, bufs, slices)                                                           \
+  ((bufs) < 3 ? 0                                                                                                      \
+   : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(BM, BN, BK, bufs)                                         \
+       ? (slices) * (BM) * (BN)*4                                                                                      \
+       : SGEMM__TILE_BYTES(BM, BN, BK, bufs))
+#define SGEMM__SUM_THREADS 128 /* of a block of sgemm_sum_planes */
 
 #ifdef SGEMM_IMPLEMENTATION
 
@@ -120,6 +164,8 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 #define SGEMM__BODY_vectorized blocked
 #define SGEMM__BODY_warptiled blocked
 #define SGEMM__BODY_doublebuffered doublebuffered
+#define SGEMM__BODY_async pipelined
+#define SGEMM__BODY_splitk pipelined
 
 /* SGEMM__ENABLED(stage, production) is 1 for the rows that SGEMM_STAGE leaves in. A pinned stage is compared by pasting
    the two names: only SGEMM__SAME_<x>_<x> is a macro, and its comma moves a 1 into second place. */
@@ -132,6 +178,8 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 #define SGEMM__SAME_vectorized_vectorized ~, 1
 #define SGEMM__SAME_warptiled_warptiled ~, 1
 #define SGEMM__SAME_doublebuffered_doublebuffered ~, 1
+#define SGEMM__SAME_async_async ~, 1
+#define SGEMM__SAME_splitk_splitk ~, 1
 #define SGEMM__SECOND(a, b, ...) b
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
 #define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
@@ -185,6 +233,7 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
+#define SGEMM__SHARED_DYNAMIC(array) extern __shared__ __align__(16) float array[] /* sized by the launch */
 #define SGEMM__UNROLL _Pragma("unroll")
 #define SGEMM__UNROLL_BY(n) _Pragma(SGEMM__STRING(unroll n))
 #define SGEMM__KERNEL_POINTER(name) (const void *)name
@@ -195,6 +244,51 @@ SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
+
+/* Programmatic dependent launch (PTX ISA, griddepcontrol): the stream's next kernel may take its place on the SMs once all
+   blocks of this one have started, and each waits here until what came before it is done and visible. */
+SGEMM__DEVICE void sgemm__begin(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Blocks of a cluster (from sm_90 on; a block alone before): how many, which one, a barrier among all their threads, and
+   4 elements of another block's shared memory, where p is the address of the same in this block's. */
+SGEMM__DEVICE uint32_t sgemm__cluster_size(void) {
+  uint32_t size = 1;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+#endif
+  return size;
+}
+SGEMM__DEVICE uint32_t sgemm__cluster_rank(void) {
+  uint32_t rank = 0;
+#if __CUDA_ARCH__ >= 900
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+  return rank;
+}
+SGEMM__DEVICE void sgemm__cluster_barrier(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+  __syncthreads();
+#endif
+}
+SGEMM__DEVICE void sgemm__load_cluster4(float *r, const float *p, uint32_t rank) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"((uint32_t)__cvta_generic_to_shared(p)), "r"(rank));
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3])
+               : "r"(address)
+               : "memory");
+#else
+  (void)r, (void)p, (void)rank;
+#endif
+}
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
 
 SGEMM__DEVICE float sgemm__load_global(const float *p) { return __ldg(p); }
@@ -220,6 +314,43 @@ SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
 
+
+/* Copies from global to shared memory past the registers (cp.async, from sm_80 on; at once before). 4 bytes, zero where
+   `inside` is 0, in which case p is not read; or 16 bytes. A thread's copies since its last commit make a group; wait
+   returns when all but its `most` latest groups have arrived, which a barrier then tells the others. */
+SGEMM__DEVICE void sgemm__copy(float *shared, const float *p, int inside) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(p),
+               "r"(inside ? 4 : 0)
+               : "memory");
+#else
+  *shared = inside ? *p : 0.0f;
+#endif
+}
+SGEMM__DEVICE void sgemm__copy4(float *shared, const float *p) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(p)
+               : "memory");
+#else
+  *(float4 *)shared = *(const float4 *)p;
+#endif
+}
+SGEMM__DEVICE void sgemm__copies_commit(void) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+SGEMM__DEVICE void sgemm__copies_wait(int most) {
+#if __CUDA_ARCH__ >= 800
+  if (most == 0) /* the instruction takes a literal */
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+  else if (most == 1)
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+  else
+    asm volatile("cp.async.wait_group 2;" ::: "memory");
+#endif
+}
+
 #elif defined(SGEMM_CPU) && SGEMM_CPU
 #include "cpu/sgemm_cpu.h"
 #else
@@ -231,12 +362,13 @@ SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
 /* A row of the table with the ops of one kernel. A shell passes literals, so after inlining each member is a constant,
    each loop over them unrolls and each array indexed by them lives in registers. */
 typedef struct sgemm__shape {
-  int BM, BN, BK, TM, TN, WM, WN, V;
+  int BM, BN, BK, TM, TN, WM, WN, V, bufs, slices;
+  int split;     /* 1: blocks of a cluster, and slices of a block, share a tile of C */
   int a_along_k; /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_along_k; /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
 } sgemm__shape;
 
-/* The tile of C that this block computes. */
+/* A tile of C, and where it comes from. */
 typedef struct sgemm__tile {
   const float *A, *B; /* element (row 0, k = 0) of op(A)'s rows and (k = 0, column 0) of op(B)'s columns */
   float *C;
@@ -249,9 +381,9 @@ SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (in
    then cover a compact part of C, and share in the caches what they read of A and of B. */
 #define SGEMM__BAND 16
 
-SGEMM__DEVICE sgemm__tile sgemm__tile_of_block(const sgemm__args *p, const sgemm__shape *s) {
+SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
   const uint32_t band = (p->tiles_m < SGEMM__BAND ? p->tiles_m : SGEMM__BAND) * p->tiles_n; /* tiles of a whole band */
-  const uint32_t top = sgemm__block_x() / band * SGEMM__BAND, index = sgemm__block_x() % band;
+  const uint32_t top = number / band * SGEMM__BAND, index = number % band;
   const uint32_t high = p->tiles_m - top < SGEMM__BAND ? p->tiles_m - top : SGEMM__BAND;
   const int64_t row = (int64_t)(top + index % high) * s->BM;
   const int64_t col = (int64_t)(index / high) * s->BN;
@@ -277,8 +409,9 @@ typedef struct sgemm__place {
 
 SGEMM__DEVICE sgemm__place sgemm__place_of_thread(const sgemm__shape *s) {
   const int lanes_m = s->WM / s->TM, lanes_n = s->WN / s->TN; /* threads of a warp tile along m and n */
-  const int warp = sgemm__thread() / (lanes_m * lanes_n), lane = sgemm__thread() % (lanes_m * lanes_n);
-  const int squares = lanes_m * lanes_n == 32, across = lanes_n / 2; /* squares side by side */
+  const int t = sgemm__thread() % (SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1)); /* within its slice */
+  const int warp = t / (lanes_m * lanes_n), lane = t % (lanes_m * lanes_n);
+  const int squares = lanes_m * lanes_n == 32 && lanes_m > 1 && lanes_n > 1, across = lanes_n / 2; /* side by side */
   const int lane_m = squares ? lane / 4 / across * 2 + lane / 2 % 2 : lane / lanes_n;
   const int lane_n = squares ? lane / 4 % across * 2 + lane % 2 : lane % lanes_n;
   sgemm__place place;
@@ -311,20 +444,20 @@ typedef struct sgemm__loader {
 #define SGEMM__PITCH(E, BK, V, along_k) ((E) + ((along_k) ? ((V) == 4 ? 4 : 32 / SGEMM__WIDE(BK, V)) : 0))
 #define SGEMM__SLOTS(E, BK, threads) ((E) * (BK) / (threads)) /* elements of a tile that one thread fetches */
 
-SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int E, int along_k, const float *X, int64_t ld,
-                                             int limit) {
+SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int V, int W, int E, int along_k, const float *X,
+                                             int64_t ld, int limit) {
   sgemm__loader l;
-  const int first = sgemm__thread() * s->V;
+  const int first = sgemm__thread() * V;
   l.E = E;
   l.BK = s->BK;
-  l.V = s->V;
-  l.threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN);
+  l.V = V;
+  l.threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices);
   l.along_k = along_k;
-  l.W = along_k ? SGEMM__WIDE(s->BK, s->V) : 1;
+  l.W = along_k ? W : 1;
   l.e = first / l.W % E;
   l.k = first / (l.W * E) * l.W + first % l.W;
   l.limit = limit;
-  l.vectors = s->V == 1 || ((uintptr_t)X % 16 == 0 && ld % 4 == 0);
+  l.vectors = V == 1 || ((uintptr_t)X % 16 == 0 && ld % 4 == 0);
   l.ld = ld;
   l.next = X + (along_k ? l.e * ld + l.k : l.k * ld + l.e);
   return l;
@@ -383,6 +516,57 @@ SGEMM__DEVICE void sgemm__place_tile(float *shared, int step_e, int step_k, cons
   }
 }
 
+/* The tiles of a pipeline. An operand along e in memory keeps k-rows of e as above, pitch E + 4, and is copied 16 bytes at
+   a time; one along k gets there element by element, which transposes it. But where fragments are of 4 elements, one along
+   k is copied and read in vectors of 4 k ("quads"), the units of its e-rows of BK: unit u of the tile, of row e, then lies
+   at place u ^ (e / 4 % 8), so that 8 lanes that read one quad of rows 4 apart meet all 32 banks. Fragments of 8 would
+   take 64 registers for two steps. */
+#define SGEMM__QUADS(T, BK, along_k) ((along_k) && (T) == 4 && (BK) % 16 == 0)
+
+/* Where element (e, k) of a pipeline's tile lies. */
+SGEMM__DEVICE int sgemm__spot(int E, int BK, int quads, int e, int k) {
+  return quads ? ((e * BK + k) / 4 ^ e / 4 % 8) * 4 + k % 4 : k * (E + 4) + e;
+}
+
+SGEMM__DEVICE sgemm__loader sgemm__copier_of(const sgemm__shape *s, int quads, int E, int along_k, const float *X,
+                                             int64_t ld, int limit) {
+  return sgemm__loader_of(s, along_k && !quads ? 1 : 4, quads ? s->BK : 8, E, along_k, X, ld, limit);
+}
+
+/* Shared tile <- memory, as fetch and place together but past the registers. */
+SGEMM__DEVICE void sgemm__copy_tile(float *shared, int quads, sgemm__loader *l, int64_t depth) {
+  const int all = l->E * l->BK, reach = l->threads * l->V; /* elements of the tile, and of one access of all threads */
+  const int count = (all + reach - 1) / reach;
+  int i, v;
+  if (all >= reach || sgemm__thread() * l->V < all) { /* otherwise this thread has none */
+    if (l->vectors && l->limit == l->E && depth >= l->BK) {
+      SGEMM__UNROLL
+      for (i = 0; i < count; i++) {
+        const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
+        const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
+        float *to = shared + sgemm__spot(l->E, l->BK, quads, l->e + e, l->k + k);
+        if (l->V == 4)
+          sgemm__copy4(to, p);
+        else
+          sgemm__copy(to, p, 1);
+      }
+    } else {
+      SGEMM__UNROLL
+      for (i = 0; i < count; i++) {
+        const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
+        const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
+        float *to = shared + sgemm__spot(l->E, l->BK, quads, l->e + e, l->k + k);
+        SGEMM__UNROLL
+        for (v = 0; v < l->V; v++)
+          sgemm__copy(to + v, p + v,
+                      l->e + e + (l->along_k ? 0 : v) < l->limit && l->k + k + (l->along_k ? v : 0) < depth);
+      }
+    }
+  }
+  sgemm__converge();
+  l->next += l->along_k ? l->BK : l->BK * l->ld;
+}
+
 /* Fragment <- shared: T elements in pieces of V, `apart` elements between pieces' starts, step_e floats an element. */
 SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, int V, int apart, int step_e) {
   int i;
@@ -395,23 +579,104 @@ SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, 
   }
 }
 
-/* acc[TM][TN] += a[TM] b[TN], the outer product of two fragments. Odd rows run backward, so that each FMA shares a
-   multiplicand with the one before and ptxas can keep it in the operand's reuse cache. */
-SGEMM__DEVICE void sgemm__multiply_fragments(float *acc, const float *a, const float *b, int TM, int TN) {
+/* The same for a pipeline's tile, for step k of it: T elements from element e on, in pieces of 4; or of quads, where k is a
+   multiple of 4, T = 4 rows of 4 k. */
+SGEMM__DEVICE void sgemm__load_step(float *fragment, const float *shared, int E, int BK, int quads, int e, int k, int T,
+                                    int apart) {
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < T; i += quads ? 1 : 4)
+    sgemm__load_shared4(fragment + (quads ? i * 4 : i),
+                        shared + sgemm__spot(E, BK, quads, e + i / 4 * apart + i % 4, k));
+}
+
+/* acc[TM][TN] += a[TM] b[TN], the outer product of two fragments, whose elements lie step_a and step_b apart. Odd rows run
+   backward, so that each FMA shares a multiplicand with the one before and ptxas can keep it in the operand's reuse cache. */
+SGEMM__DEVICE void sgemm__multiply_fragments(float *acc, const float *a, int step_a, const float *b, int step_b, int TM,
+                                             int TN) {
   int i, j;
   SGEMM__UNROLL
   for (i = 0; i < TM; i++) {
     SGEMM__UNROLL
     for (j = 0; j < TN; j++) {
       const int column = i % 2 ? TN - 1 - j : j;
-      acc[i * TN + column] = sgemm__fma(a[i], b[column], acc[i * TN + column]);
+      acc[i * TN + column] = sgemm__fma(a[i * step_a], b[column * step_b], acc[i * TN + column]);
     }
   }
 }
 
-/* C <- alpha * acc + beta * C for the thread's results that lie inside C. The one epilogue of every stage. */
+/* Where k is split, which part of it a thread adds up, and which pieces of V results it sums over all parts and stores. */
+typedef struct sgemm__part {
+  int slice;            /* of the block's s->slices */
+  uint32_t rank, ranks; /* of the cluster's blocks */
+} sgemm__part;
+
+SGEMM__DEVICE int sgemm__owns(const sgemm__shape *s, const sgemm__part *part, int piece) {
+  return !s->split || (piece % s->slices == part->slice && (uint32_t)(piece / s->slices) % part->ranks == part->rank);
+}
+
+/* acc <- the sum over the slices, of the pieces that this slice owns, slice 0 first. shared: slices * BM * BN floats that
+   nobody uses any more, each thread's pieces side by side with the other threads'. */
+SGEMM__DEVICE void sgemm__sum_slices(const sgemm__shape *s, const sgemm__part *part, float *shared, float *acc) {
+  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices), slice_threads = threads / s->slices;
+  int piece, slice, v;
+  SGEMM__UNROLL
+  for (piece = 0; piece < s->TM * s->TN / 4; piece++)
+    sgemm__store_shared4(shared + (piece * threads + sgemm__thread()) * 4, acc + piece * 4);
+  sgemm__barrier();
+  SGEMM__UNROLL
+  for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
+    if (piece % s->slices == part->slice) {
+      const float *p = shared + (piece * threads + sgemm__thread() % slice_threads) * 4;
+      sgemm__load_shared4(acc + piece * 4, p);
+      SGEMM__UNROLL
+      for (slice = 1; slice < s->slices; slice++) {
+        float r[4];
+        sgemm__load_shared4(r, p + slice * slice_threads * 4);
+        SGEMM__UNROLL
+        for (v = 0; v < 4; v++)
+          acc[piece * 4 + v] += r[v];
+      }
+    }
+    sgemm__converge();
+  }
+}
+
+/* The same over the blocks of the cluster, block 0 first, of the pieces that this block owns. */
+SGEMM__DEVICE void sgemm__sum_ranks(const sgemm__shape *s, const sgemm__part *part, float *shared, float *acc) {
+  const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
+  float *own = shared + sgemm__thread() % slice_threads * 4;
+  int piece, v;
+  uint32_t rank;
+  sgemm__barrier(); /* the slices have read */
+  SGEMM__UNROLL
+  for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
+    if (piece % s->slices == part->slice)
+      sgemm__store_shared4(own + piece * slice_threads * 4, acc + piece * 4);
+    sgemm__converge();
+  }
+  sgemm__cluster_barrier();
+  SGEMM__UNROLL
+  for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
+    if (sgemm__owns(s, part, piece)) {
+      sgemm__load_cluster4(acc + piece * 4, own + piece * slice_threads * 4, 0);
+      for (rank = 1; rank < part->ranks; rank++) {
+        float r[4];
+        sgemm__load_cluster4(r, own + piece * slice_threads * 4, rank);
+        SGEMM__UNROLL
+        for (v = 0; v < 4; v++)
+          acc[piece * 4 + v] += r[v];
+      }
+    }
+    sgemm__converge();
+  }
+  sgemm__cluster_barrier(); /* nobody leaves while others read its shared memory */
+}
+
+/* C <- alpha * acc + beta * C for the pieces that the thread owns and that lie inside C. The one epilogue of every stage
+   that splits nothing across launches. */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                     const sgemm__place *place, const float *acc) {
+                                     const sgemm__place *place, const sgemm__part *part, const float *acc) {
   const int vectors = s->V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
   int i, j, v;
   SGEMM__UNROLL
@@ -420,12 +685,13 @@ SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s
     SGEMM__UNROLL
     for (j = 0; j < s->TN; j += s->V) {
       const int col = place->col + j / s->V * place->across;
+      const int inside = row < tile->rows && sgemm__owns(s, part, (i * s->TN + j) / s->V);
       float *C = tile->C + row * p->ldc + col;
       float r[4];
       SGEMM__UNROLL
       for (v = 0; v < s->V; v++)
         r[v] = p->alpha * acc[i * s->TN + j + v];
-      if (row < tile->rows && vectors && col + 4 <= tile->cols) {
+      if (inside && vectors && col + 4 <= tile->cols) {
         if (p->beta != 0.0f) {
           float c[4];
           sgemm__load_result4(c, C);
@@ -434,7 +700,7 @@ SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s
             r[v] = sgemm__fma(p->beta, c[v], r[v]);
         }
         sgemm__store_global4(C, r);
-      } else if (row < tile->rows) {
+      } else if (inside) {
         SGEMM__UNROLL
         for (v = 0; v < s->V; v++)
           if (col + v < tile->cols)
@@ -452,8 +718,9 @@ SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s
 SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, int down) {
   /* Indices. */
   const int t = sgemm__thread();
-  const sgemm__tile tile = sgemm__tile_of_block(p, s);
+  const sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x());
   const sgemm__place place = {down ? t % s->BM : t / s->BN, down ? t / s->BM : t % s->BN, 1, 1};
+  const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
   const int64_t a_step = s->a_along_k ? 1 : p->lda, b_step = s->b_along_k ? 1 : p->ldb;
   const float *A = tile.A + place.row * (s->a_along_k ? p->lda : 1);
@@ -468,7 +735,7 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   for (k = 0; k < p->k; k++)
     acc = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc);
   /* Epilogue. */
-  sgemm__store_tile(p, s, &tile, &place, &acc);
+  sgemm__store_tile(p, s, &tile, &place, &part, &acc);
 }
 
 /* tiled, tile1d, tile2d, vectorized, warptiled: tiles in shared memory, one buffer, two barriers a tile. Scalar rows keep
@@ -477,14 +744,15 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
 SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
                                   float *a, float *b, float *ra, float *rb) {
   /* Indices. */
-  const sgemm__tile tile = sgemm__tile_of_block(p, s);
+  const sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x());
   const sgemm__place place = sgemm__place_of_thread(s);
   const int a_rows = s->V == 1 && s->a_along_k; /* As[m][k], otherwise As[k][m]; always Bs[k][n] */
   const int a_m = a_rows ? s->BK : 1, a_k = a_rows ? 1 : SGEMM__PITCH(s->BM, s->BK, s->V, s->a_along_k);
   const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
+  const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
-  sgemm__loader load_a = sgemm__loader_of(s, s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
-  sgemm__loader load_b = sgemm__loader_of(s, s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
+  sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
+  sgemm__loader load_b = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
   const float *fragment_a = As + place.row * a_m, *fragment_b = Bs + place.col;
   /* Accumulators. */
   int64_t rest;
@@ -504,11 +772,11 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
     for (k = 0; k < s->BK; k++) {
       sgemm__load_fragment(a, fragment_a + k * a_k, s->TM, s->V, place.down, a_m);
       sgemm__load_fragment(b, fragment_b + k * b_k, s->TN, s->V, place.across, 1);
-      sgemm__multiply_fragments(acc, a, b, s->TM, s->TN);
+      sgemm__multiply_fragments(acc, a, 1, b, 1, s->TM, s->TN);
     }
   }
   /* Epilogue. */
-  sgemm__store_tile(p, s, &tile, &place, acc);
+  sgemm__store_tile(p, s, &tile, &place, &part, acc);
 }
 
 /* doublebuffered: while a tile is multiplied from one shared buffer, the next is on its way to registers and then into the
@@ -517,13 +785,14 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
 SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
                                          float *a, float *b, float *ra, float *rb) {
   /* Indices. */
-  const sgemm__tile tile = sgemm__tile_of_block(p, s);
+  const sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x());
   const sgemm__place place = sgemm__place_of_thread(s);
   const int a_k = SGEMM__PITCH(s->BM, s->BK, s->V, s->a_along_k);
   const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
+  const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
-  sgemm__loader load_a = sgemm__loader_of(s, s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
-  sgemm__loader load_b = sgemm__loader_of(s, s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
+  sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
+  sgemm__loader load_b = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
   int buffer = 0; /* 0 or 1: the one that is multiplied */
   /* Accumulators. */
   int64_t rest;
@@ -555,7 +824,7 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
         sgemm__load_fragment(a + next * s->TM, fragment_a + (k + 1) * a_k, s->TM, s->V, place.down, 1);
         sgemm__load_fragment(b + next * s->TN, fragment_b + (k + 1) * b_k, s->TN, s->V, place.across, 1);
       }
-      sgemm__multiply_fragments(acc, a + now * s->TM, b + now * s->TN, s->TM, s->TN);
+      sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN);
     }
     buffer = 1 - buffer;
     if (rest > s->BK) {
@@ -565,67 +834,213 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
     sgemm__barrier();
   }
   /* Epilogue. */
-  sgemm__store_tile(p, s, &tile, &place, acc);
+  sgemm__store_tile(p, s, &tile, &place, &part, acc);
+}
+
+/* Where a fragment's step k lies among its registers: two steps, of which one loads while the other multiplies; of quads
+   two times four. */
+#define SGEMM__STEPS(T) ((T) == 4 ? 32 : 2 * (T))
+SGEMM__DEVICE int sgemm__step_at(int T, int quads, int k) { return quads ? k / 4 % 2 * 16 + k % 4 : k % 2 * T; }
+
+/* async, splitk: `bufs` tiles of A and of B on their way or in use at a time. A step's fragments load while the step before
+   multiplies, across tiles too: with the last step of a tile still to multiply, each thread waits for its own copies of the
+   next tile, and one barrier tells all that it is there and that nobody reads this one any more. */
+SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s, float *shared, float *acc, float *a,
+                                    float *b) {
+  /* Indices. k is cut into planes, one launch's share each, a plane among the ranks of a cluster, each tile's k among the
+     slices. */
+  const uint32_t ranks = s->split ? sgemm__cluster_size() : 1, rank = s->split ? sgemm__cluster_rank() : 0;
+  const sgemm__part part = {sgemm__thread() / SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1), rank, ranks};
+  const uint32_t plane_blocks = p->tiles_m * p->tiles_n * ranks, plane = sgemm__block_x() / plane_blocks;
+  const int64_t plane_end = p->k - plane * p->k_plane < p->k_plane ? p->k : (plane + 1) * p->k_plane;
+  const int64_t plane_steps = (plane_end - plane * p->k_plane + s->BK - 1) / s->BK;
+  const int64_t share = s->split ? (plane_steps + ranks - 1) / ranks * s->BK : plane_steps * s->BK;
+  const int64_t begin = plane * p->k_plane + rank * share;
+  const sgemm__place place = sgemm__place_of_thread(s);
+  const int a_quads = SGEMM__QUADS(s->TM, s->BK, s->a_along_k), b_quads = SGEMM__QUADS(s->TN, s->BK, s->b_along_k);
+  const int depth = s->BK / s->slices, slice_k = part.slice * depth; /* of each tile, this slice's k */
+  const int buffer_b = SGEMM__TILE_FLOATS(s->BM, s->BK); /* where B's tile begins in a buffer */
+  const int buffer = buffer_b + SGEMM__TILE_FLOATS(s->BN, s->BK);
+  sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
+  /* Tile pointers. */
+  sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k,
+                                          tile.A + begin * (s->a_along_k ? 1 : p->lda), p->lda, tile.rows);
+  sgemm__loader load_b = sgemm__copier_of(s, b_quads, s->BN, s->b_along_k,
+                                          tile.B + begin * (s->b_along_k ? 1 : p->ldb), p->ldb, tile.cols);
+  float *from = shared, *into = shared; /* the buffers that are multiplied and that are filled next */
+  /* Accumulators. */
+  int64_t rest = (begin + share < plane_end ? begin + share : plane_end) - begin, ahead = rest;
+  int i, k;
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM * s->TN; i++)
+    acc[i] = 0.0f;
+  tile.C += plane * p->stride_plane;
+  /* Main loop. */
+  SGEMM__UNROLL_BY(1)
+  for (i = 0; i < s->bufs - 1; i++, ahead -= s->BK, into += buffer) {
+    if (ahead > 0) {
+      sgemm__copy_tile(into, a_quads, &load_a, ahead);
+      sgemm__copy_tile(into + buffer_b, b_quads, &load_b, ahead);
+    }
+    sgemm__copies_commit();
+  }
+  sgemm__copies_wait(s->bufs - 2);
+  sgemm__barrier();
+  if (rest > 0) {
+    sgemm__load_step(a, from, s->BM, s->BK, a_quads, place.row, slice_k, s->TM, place.down);
+    sgemm__load_step(b, from + buffer_b, s->BN, s->BK, b_quads, place.col, slice_k, s->TN, place.across);
+  }
+  for (; rest > 0; rest -= s->BK, ahead -= s->BK) {
+    SGEMM__UNROLL
+    for (k = 0; k < depth; k++) {
+      const int next = (k + 1) % depth;
+      if (k == 0) {
+        if (ahead > 0) {
+          sgemm__copy_tile(into, a_quads, &load_a, ahead);
+          sgemm__copy_tile(into + buffer_b, b_quads, &load_b, ahead);
+        }
+        sgemm__copies_commit();
+        into = into == shared + (s->bufs - 1) * buffer ? shared : into + buffer;
+      }
+      if (next == 0) {
+        sgemm__copies_wait(s->bufs - 2);
+        sgemm__barrier();
+        from = from == shared + (s->bufs - 1) * buffer ? shared : from + buffer;
+      }
+      if (next > 0 || rest > s->BK) {
+        if (!a_quads || next % 4 == 0)
+          sgemm__load_step(a + sgemm__step_at(s->TM, a_quads, next), from, s->BM, s->BK, a_quads, place.row, slice_k + next,
+                           s->TM, place.down);
+        if (!b_quads || next % 4 == 0)
+          sgemm__load_step(b + sgemm__step_at(s->TN, b_quads, next), from + buffer_b, s->BN, s->BK, b_quads, place.col,
+                           slice_k + next, s->TN, place.across);
+      }
+      sgemm__multiply_fragments(acc, a + sgemm__step_at(s->TM, a_quads, k), a_quads ? 4 : 1,
+                                b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN);
+    }
+  }
+  /* Epilogue. Nobody reads a tile any more: the last barrier was behind the last load. */
+  if (s->slices > 1)
+    sgemm__sum_slices(s, &part, shared, acc);
+  if (ranks > 1)
+    sgemm__sum_ranks(s, &part, shared, acc);
+  sgemm__store_tile(p, s, &tile, &place, &part, acc);
+}
+
+/* C <- alpha * (sum of the planes, the first first) + beta * C, for k in planes across blocks: plane i of the batch's b-th
+   result lies at A + b * stride_a + i * stride_plane, in rows of lda. A thread sums one result. */
+SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
+  const int64_t columns = (p->n + threads - 1) / threads;
+  const int64_t row = sgemm__block_x() / columns, col = sgemm__block_x() % columns * threads + sgemm__thread();
+  const float *plane = p->A + sgemm__block_yz() * p->stride_a + row * p->lda + col;
+  float *C = p->C + sgemm__block_yz() * p->stride_c + row * p->ldc + col;
+  float sum = 0.0f;
+  int64_t i;
+  if (col >= p->n)
+    return;
+  SGEMM__UNROLL_BY(8)
+  for (i = 0; i < p->k; i++)
+    sum += sgemm__load_result(plane + i * p->stride_plane);
+  sum *= p->alpha;
+  sgemm__store_global(C, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C), sum) : sum);
 }
 
 /* ---- Stamping: one kernel a row and op pair ---------------------------------------------------------------------- */
 
 /* Rules of a row; each refuses to compile with its sentence and the row's name. */
 #define SGEMM__RULE(condition, sentence, name) SGEMM__ASSERT(condition, SGEMM__STRING(name) ": " sentence)
-#define SGEMM__CHECK(name, BM, BN, BK, TM, TN, WM, WN, V, blocks)                                                      \
+#define SGEMM__CHECK(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)                                        \
   SGEMM__RULE((BM) % (WM) == 0 && (BN) % (WN) == 0, "BM and BN must be multiples of WM and WN", name)                  \
   SGEMM__RULE((WM) % (TM) == 0 && (WN) % (TN) == 0, "WM and WN must be multiples of TM and TN", name)                  \
   SGEMM__RULE((V) == 1 || (V) == 4, "V must be 1 or 4", name)                                                          \
   SGEMM__RULE((TM) % (V) == 0 && (TN) % (V) == 0, "TM and TN must be multiples of V", name)                            \
-  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN) % 32 == 0, "a block must be whole warps of 32 threads", name)             \
-  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN) <= 1024, "a block has at most 1024 threads", name)                        \
-  SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN) * (blocks) <= 2048,                                      \
+  SGEMM__RULE((slices) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, 1) % 32 == 0,                                            \
+              "a slice must be whole warps of 32 threads", name)                                                       \
+  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slices) <= 1024, "a block has at most 1024 threads", name)                \
+  SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slices) * (blocks) <= 2048,                              \
               "a multiprocessor holds at most 2048 threads", name)
-#define SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, buffers)                                               \
+#define SGEMM__CHECK_direct(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                  \
+  SGEMM__RULE((TM) == 1 && (TN) == 1 && (BK) == 1 && (V) == 1 && (bufs) == 0 && (slices) == 1,                         \
+              "a direct stage computes one result a thread", name)
+#define SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                          \
   SGEMM__RULE((WM) == (BM) ? (WN) == (BN) || (WM) / (TM) * ((WN) / (TN)) == 32 : (WM) / (TM) * ((WN) / (TN)) == 32,    \
               "a warp tile must hold 32 thread tiles, or be the block's", name)                                        \
   SGEMM__RULE((V) == 4 ? (BK) % 8 == 0 : 32 % (BK) == 0, "BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)",    \
+              name)
+#define SGEMM__CHECK_STATIC(body_bufs, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                              \
+  SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                                \
+  SGEMM__RULE((bufs) == (body_bufs) && (slices) == 1, "a stage before async has the buffers of its body and one slice", \
               name)                                                                                                    \
-  SGEMM__RULE(SGEMM__EVEN(BM, BK, V, SGEMM__THREADS(BM, BN, TM, TN)) &&                                                \
-                  SGEMM__EVEN(BN, BK, V, SGEMM__THREADS(BM, BN, TM, TN)),                                              \
+  SGEMM__RULE(SGEMM__EVEN(BM, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)) &&                                             \
+                  SGEMM__EVEN(BN, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)),                                           \
               "the threads must share each tile's loads evenly", name)                                                 \
-  SGEMM__RULE((buffers) * (BK) * ((BM) + (BN) + 8) * 4 <= 48 * 1024, "static shared memory is at most 48 KiB", name)
+  SGEMM__RULE((bufs) * (BK) * ((BM) + (BN) + 8) * 4 <= 48 * 1024, "static shared memory is at most 48 KiB", name)
+#define SGEMM__CHECK_blocked(stage, ...) SGEMM__CHECK_STATIC(1, __VA_ARGS__)
+#define SGEMM__CHECK_doublebuffered(stage, ...) SGEMM__CHECK_STATIC(2, __VA_ARGS__)
+#define SGEMM__CHECK_pipelined(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                               \
+  SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                                \
+  SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4, "a pipeline has V = 4 and 3 or 4 buffers", name)                 \
+  SGEMM__RULE((BK) % ((slices) * 8) == 0 && (SGEMM__SPLIT_##stage || (slices) == 1),                                   \
+              "slices share BK by multiples of 8, and only splitk has more than one", name)                            \
+  SGEMM__RULE(SGEMM__SHARE(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slices)) &&                                          \
+                  SGEMM__SHARE(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slices)),                                        \
+              "the threads must share each tile's copies evenly, or one access of all must cover it", name)            \
+  SGEMM__RULE(SGEMM__SHARED_BYTES(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices) <= 227 * 1024,                       \
+              "shared memory of a block is at most 227 KiB", name)
 /* The threads load whole rows of a tile of E x BK at a time, along e or along k. */
 #define SGEMM__WHOLE(part, whole) ((part) > 0 && ((whole) % (part) == 0 || (part) % (whole) == 0))
 #define SGEMM__EVEN(E, BK, V, threads)                                                                                 \
   ((E) * (BK) % ((threads) * (V)) == 0 && SGEMM__WHOLE((threads) * (V), E) &&                                          \
    SGEMM__WHOLE((threads) * (V) / SGEMM__WIDE(BK, V), E))
+/* The same for copies: 1 element in groups of 8 along k, or 4 along e. */
+#define SGEMM__SHARE(E, BK, threads)                                                                                   \
+  (SGEMM__WHOLE(threads, (E) * (BK)) && SGEMM__WHOLE((threads) / 8, E) && SGEMM__WHOLE((threads) * 4, (E) * (BK)) &&   \
+   SGEMM__WHOLE((threads) * 4, E))
 
-#define SGEMM__SHAPE(BM, BN, BK, TM, TN, WM, WN, V, trans_a, trans_b)                                                  \
-  { BM, BN, BK, TM, TN, WM, WN, V, !(trans_a), trans_b }
+#define SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b)                             \
+  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, SGEMM__SPLIT_##stage, !(trans_a), trans_b }
 
-#define SGEMM__KERNEL_direct(stage, name, BM, BN, BK, TM, TN, WM, WN, V, blocks, trans_a, trans_b)                     \
-  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN), blocks)(const sgemm__args args) {                                \
-    const sgemm__shape shape = SGEMM__SHAPE(BM, BN, BK, TM, TN, WM, WN, V, trans_a, trans_b);                          \
+#define SGEMM__KERNEL_direct(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, trans_a, trans_b)       \
+  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, 1), blocks)(const sgemm__args args) {                             \
+    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
+    sgemm__begin();                                                                                                    \
     if (sgemm__block_yz() < args.batch)                                                                                \
       sgemm__direct(&args, &shape, SGEMM__DOWN_##stage);                                                               \
   }
 #define SGEMM__DOWN_naive 1
 #define SGEMM__DOWN_coalesced 0
 
-#define SGEMM__KERNEL_tiles(body, buffers, name, BM, BN, BK, TM, TN, WM, WN, V, blocks, trans_a, trans_b)              \
-  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN), blocks)(const sgemm__args args) {                                \
-    const sgemm__shape shape = SGEMM__SHAPE(BM, BN, BK, TM, TN, WM, WN, V, trans_a, trans_b);                          \
-    SGEMM__SHARED(As, (buffers) * (BK)*SGEMM__PITCH(BM, BK, V, !(trans_a)));                                           \
-    SGEMM__SHARED(Bs, (buffers) * (BK)*SGEMM__PITCH(BN, BK, V, trans_b));                                              \
-    float acc[(TM) * (TN)], a[(buffers) * (TM)], b[(buffers) * (TN)];                                                  \
-    float ra[SGEMM__SLOTS(BM, BK, SGEMM__THREADS(BM, BN, TM, TN))];                                                    \
-    float rb[SGEMM__SLOTS(BN, BK, SGEMM__THREADS(BM, BN, TM, TN))];                                                    \
+#define SGEMM__KERNEL_tiles(body, stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, trans_a, trans_b)  \
+  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, 1), blocks)(const sgemm__args args) {                             \
+    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
+    SGEMM__SHARED(As, (bufs) * (BK)*SGEMM__PITCH(BM, BK, V, !(trans_a)));                                              \
+    SGEMM__SHARED(Bs, (bufs) * (BK)*SGEMM__PITCH(BN, BK, V, trans_b));                                                 \
+    float acc[(TM) * (TN)], a[(bufs) * (TM)], b[(bufs) * (TN)];                                                        \
+    float ra[SGEMM__SLOTS(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, 1))];                                                 \
+    float rb[SGEMM__SLOTS(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, 1))];                                                 \
+    sgemm__begin();                                                                                                    \
     if (sgemm__block_yz() < args.batch)                                                                                \
       sgemm__##body(&args, &shape, As, Bs, acc, a, b, ra, rb);                                                         \
   }
-#define SGEMM__KERNEL_blocked(stage, ...) SGEMM__KERNEL_tiles(blocked, 1, __VA_ARGS__)
-#define SGEMM__KERNEL_doublebuffered(stage, ...) SGEMM__KERNEL_tiles(doublebuffered, 2, __VA_ARGS__)
+#define SGEMM__KERNEL_blocked(...) SGEMM__KERNEL_tiles(blocked, __VA_ARGS__)
+#define SGEMM__KERNEL_doublebuffered(...) SGEMM__KERNEL_tiles(doublebuffered, __VA_ARGS__)
 
-#define SGEMM__CHECK_direct(name, BM, BN, BK, TM, TN, WM, WN, V)                                                       \
-  SGEMM__RULE((TM) == 1 && (TN) == 1 && (BK) == 1 && (V) == 1, "a direct stage computes one result a thread", name)
-#define SGEMM__CHECK_blocked(...) SGEMM__CHECK_TILED(__VA_ARGS__, 1)
-#define SGEMM__CHECK_doublebuffered(...) SGEMM__CHECK_TILED(__VA_ARGS__, 2)
+#define SGEMM__KERNEL_pipelined(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, trans_a, trans_b)    \
+  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {                        \
+    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
+    SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
+    float acc[(TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                                                                  \
+    sgemm__begin();                                                                                                    \
+    if (sgemm__block_yz() < args.batch)                                                                                \
+      sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                               \
+  }
+
+/* The planes of any row's C: see sgemm__sum_planes(). */
+SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
+  sgemm__begin();
+  if (sgemm__block_yz() < args.batch)
+    sgemm__sum_planes(&args, SGEMM__SUM_THREADS);
+}
 
 #define SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, ops) SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), ops)
 // clang-format off
@@ -635,12 +1050,13 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tn), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 0)                \
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tt), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 1)
 
-#define SGEMM__STAMP(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                 \
-  SGEMM__CHECK(SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, blocks)                          \
+#define SGEMM__STAMP(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                   \
+  SGEMM__CHECK(SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)            \
   SGEMM__CAT(SGEMM__CHECK_, SGEMM__BODY_##stage)                                                                       \
-  (SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V)                                              \
+  (stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                         \
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
-    SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, SGEMM__BODY_##stage), stage, BM, BN, BK, TM, TN, WM, WN, V, blocks))
+    SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, SGEMM__BODY_##stage), stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices,   \
+                blocks))
 // clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)
@@ -649,9 +1065,9 @@ SGEMM_VARIANTS(SGEMM__STAMP)
 
 /* A row's kernels in the order nn, nt, tn, tt; a row that SGEMM_STAGE leaves out holds only the closing 0. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
-#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                     \
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                                     \
   {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
-      SGEMM__FOUR(SGEMM__ADDRESS, stage, BM, BN, BK, TM, TN, WM, WN, V, blocks)) 0},
+      SGEMM__FOUR(SGEMM__ADDRESS, stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)) 0},
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
@@ -665,19 +1081,106 @@ static sgemm_status sgemm__status_of(cudaError_t error) {
   return error == cudaSuccess ? SGEMM_SUCCESS : (sgemm_status)(SGEMM_ERROR_CUDA + (int)error);
 }
 
-sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
-                           sgemm_stream stream) {
-  void *arguments[1] = {(void *)args};
-  return sgemm__status_of(cudaLaunchKernel(sgemm__kernels[variant][ops], dim3(grid.x, grid.y, grid.z),
-                                           dim3(grid.threads), arguments, 0, stream));
+/* What is remembered of each device of the process, so that a call asks the runtime for its device only. Any number of
+   host threads may meet here: the first to claim a device's entry fills it, and who comes meanwhile reads for itself. */
+enum { SGEMM__DEVICES = 64 }; /* remembered; any further one is asked each time */
+enum { SGEMM__UNKNOWN, SGEMM__CLAIMED, SGEMM__KNOWN };
+static struct {
+  int state;
+  sgemm_machine machine;
+  unsigned char ready[SGEMM_VARIANT_COUNT]; /* bit ops: the kernel's shared memory is allowed */
+} sgemm__devices[SGEMM__DEVICES];
+
+static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
+  struct cudaFuncAttributes attributes;
+  int major, clock_khz, memory_khz, bus_bits;
+  cudaError_t error = cudaDeviceGetAttribute(&out->multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device);
+  if (error == cudaSuccess)
+    error = cudaFuncGetAttributes(&attributes, (const void *)sgemm_sum_planes);
+  if (error != cudaSuccess)
+    return error;
+  out->arch = attributes.ptxVersion; /* of the code in use, which may be older than the device */
+  out->clock_mhz = clock_khz / 1000;
+  out->bandwidth_gbs = 2e-6 * memory_khz * bus_bits / 8;
+  return cudaSuccess;
 }
 
-int sgemm__multiprocessors(void) {
-  int device, count;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) != cudaSuccess)
-    return 1; /* the launch will say what is wrong */
-  return count;
+/* The current device's entry, or NULL where none can be had, and its figures. */
+static cudaError_t sgemm__machine_of(int *device, sgemm_machine *out) {
+  int unknown = SGEMM__UNKNOWN;
+  cudaError_t error = cudaGetDevice(device);
+  if (error != cudaSuccess)
+    return error;
+  if (*device >= SGEMM__DEVICES)
+    return sgemm__read_machine(*device, out);
+  if (__atomic_load_n(&sgemm__devices[*device].state, __ATOMIC_ACQUIRE) == SGEMM__KNOWN) {
+    *out = sgemm__devices[*device].machine;
+    return cudaSuccess;
+  }
+  error = sgemm__read_machine(*device, out);
+  if (error == cudaSuccess && __atomic_compare_exchange_n(&sgemm__devices[*device].state, &unknown, SGEMM__CLAIMED, 0,
+                                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    sgemm__devices[*device].machine = *out;
+    __atomic_store_n(&sgemm__devices[*device].state, SGEMM__KNOWN, __ATOMIC_RELEASE);
+  }
+  return error;
+}
+
+sgemm_status sgemm_machine_query(sgemm_machine *out) {
+  int device;
+  return sgemm__status_of(sgemm__machine_of(&device, out));
+}
+
+/* Above 48 KiB a kernel must be told once a device how much shared memory it may take. */
+static cudaError_t sgemm__allow_shared(int device, sgemm_variant variant, int ops, unsigned bytes) {
+  unsigned char *ready = device < SGEMM__DEVICES ? &sgemm__devices[device].ready[variant] : NULL;
+  cudaError_t error;
+  if (bytes <= 48 * 1024 || (ready != NULL && (__atomic_load_n(ready, __ATOMIC_RELAXED) >> ops & 1)))
+    return cudaSuccess;
+  error = cudaFuncSetAttribute(sgemm__kernels[variant][ops], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  if (error == cudaSuccess && ready != NULL)
+    __atomic_fetch_or(ready, (unsigned char)(1 << ops), __ATOMIC_RELAXED);
+  return error;
+}
+
+sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
+                           sgemm_stream stream) {
+  const void *kernel = variant == SGEMM_VARIANT_COUNT ? (const void *)sgemm_sum_planes : sgemm__kernels[variant][ops];
+  void *arguments[1] = {(void *)args};
+  cudaLaunchAttribute attributes[2];
+  cudaLaunchConfig_t config;
+  sgemm_machine machine;
+  int device;
+  cudaError_t error = sgemm__machine_of(&device, &machine);
+  if (error == cudaSuccess && variant != SGEMM_VARIANT_COUNT)
+    error = sgemm__allow_shared(device, variant, ops, grid.shared);
+  if (error != cudaSuccess)
+    return sgemm__status_of(error);
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(grid.threads);
+  config.dynamicSmemBytes = grid.shared;
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = 0;
+  if (machine.arch >= 90) { /* its kernels wait in sgemm__begin() for what comes before */
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (grid.ranks > 1) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs].val.clusterDim.x = grid.ranks;
+    attributes[config.numAttrs].val.clusterDim.y = 1;
+    attributes[config.numAttrs++].val.clusterDim.z = 1;
+  }
+  return sgemm__status_of(cudaLaunchKernelExC(&config, kernel, arguments));
 }
 
 /* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
@@ -718,6 +1221,10 @@ sgemm_status sgemm_device_query(int device, sgemm_device *out) {
 
 sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
                                     int64_t *shared_bytes, int64_t *local_bytes) {
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                       \
+  SGEMM__SHARED_BYTES(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices),
+  static const int dynamic[SGEMM_VARIANT_COUNT] = {SGEMM_VARIANTS(SGEMM__X)};
+#undef SGEMM__X
   struct cudaFuncAttributes attributes;
   cudaError_t error;
   if (!sgemm_compiled(variant))
@@ -726,7 +1233,7 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
   if (error != cudaSuccess)
     return sgemm__status_of(error);
   *registers = attributes.numRegs;
-  *shared_bytes = (int64_t)attributes.sharedSizeBytes;
+  *shared_bytes = (int64_t)attributes.sharedSizeBytes + dynamic[variant];
   *local_bytes = (int64_t)attributes.localSizeBytes;
   return SGEMM_SUCCESS;
 }
@@ -736,10 +1243,14 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
                            sgemm_stream stream) {
   (void)stream; /* the model runs a launch to its end */
-  return sgemm__cpu_launch(sgemm__kernels[variant][ops], grid, args);
+  return sgemm__cpu_launch(variant == SGEMM_VARIANT_COUNT ? sgemm_sum_planes : sgemm__kernels[variant][ops], grid, args);
 }
 
-int sgemm__multiprocessors(void) { return 1; }
+sgemm_status sgemm_machine_query(sgemm_machine *out) {
+  const sgemm_machine model = {1, 90, 1000, 100.0}; /* one SM, on which clusters run; a nominal clock and bandwidth */
+  *out = model;
+  return SGEMM_SUCCESS;
+}
 
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
   (void)device, (void)out;

@@ -9,6 +9,8 @@ STAGES = [
     "vectorized",
     "warptiled",
     "doublebuffered",
+    "async",
+    "splitk",
 ]
 
 # Every implementation that can be linked: one stage alone, all of them, or the production rows and selection by shape.

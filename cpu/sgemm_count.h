@@ -36,6 +36,7 @@ typedef enum sgemm__count_kind {
 #define sgemm__count_turn(thread) ((void)0)
 #define sgemm__count_converge() ((void)0)
 #define sgemm__count_access(kind, p, floats) ((void)0)
+#define sgemm__count_skip() ((void)0)
 #define sgemm__count_fma() ((void)0)
 #define sgemm__count_barrier(threads, line) ((void)0)
 #define sgemm__count_finish(total, lock) ((void)0)
@@ -125,6 +126,9 @@ static inline void sgemm__count_access(sgemm__count_kind kind, const float *p, i
   *sgemm__count_lane(kind, floats) = (uintptr_t)p;
   sgemm__count.n++;
 }
+
+/* An access of the other lanes that this one leaves out by a predicate. */
+static inline void sgemm__count_skip(void) { sgemm__count.n++; }
 
 static inline void sgemm__count_fma(void) { ++*sgemm__count_lane(SGEMM__COUNT_FMA, 1); }
 

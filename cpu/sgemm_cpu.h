@@ -49,12 +49,23 @@
 typedef void (*sgemm__kernel)(const sgemm__args args);
 
 enum { SGEMM__CPU_STACK = 64 * 1024 };   /* bytes of a fiber: a kernel's registers take up to 5 KB, more under ASan */
-enum { SGEMM__CPU_ARRAYS = 4 };          /* shared arrays of a kernel, at most */
+enum { SGEMM__CPU_ARRAYS = 8 };          /* shared arrays of a kernel's cluster, at most */
 #define SGEMM__CPU_UNWRITTEN 0x7fa5c0deu /* bits of an unwritten word: a signalling NaN */
+
+/* A copy past the registers, from its issue to the wait that completes it. */
+typedef struct sgemm__cpu_copy {
+  float *to;
+  const float *from;
+  int floats; /* 1, 4, or 0: a zero */
+  int group;
+} sgemm__cpu_copy;
 
 typedef struct sgemm__cpu_fiber {
   ucontext_t context;
-  int line; /* of the barrier at which it waits; 0: it has left the kernel */
+  int line;                /* of the barrier at which it waits, negative for a cluster's; 0: it has left the kernel */
+  sgemm__cpu_copy *copies; /* under way, in the order of their issue */
+  int count, capacity;
+  int group; /* that the next copy belongs to */
 } sgemm__cpu_fiber;
 
 /* One launch, shared by the workers that run its blocks. */
@@ -71,11 +82,12 @@ typedef struct sgemm__cpu_grid {
   char message[160];
 } sgemm__cpu_grid;
 
-/* One OS thread and the block that it runs. */
+/* One OS thread and the cluster that it runs, of one block unless k is split. */
 typedef struct sgemm__cpu_worker {
   sgemm__cpu_grid *grid;
-  int64_t block;
-  int thread; /* whose fiber runs */
+  int64_t block; /* that runs */
+  int thread;    /* of that block, whose fiber runs */
+  int rank;      /* of that block in its cluster */
   sgemm__cpu_fiber *fibers;
   char *stacks;
   int *order;      /* of the threads */
@@ -87,8 +99,9 @@ typedef struct sgemm__cpu_worker {
     float *first;
     size_t count;
     const char *name;
-  } arrays[SGEMM__CPU_ARRAYS]; /* shared arrays of the block that its threads have declared so far */
+  } arrays[SGEMM__CPU_ARRAYS]; /* shared arrays of the cluster that its threads have declared so far */
   int array_count;
+  char *dynamic[8]; /* each block's dynamic shared memory */
 } sgemm__cpu_worker;
 
 static _Thread_local sgemm__cpu_worker *sgemm__cpu; /* the calling OS thread's, inside a launch */
@@ -102,12 +115,16 @@ const sgemm_counts *sgemm_model_counts(void) { return &sgemm__cpu_counts; }
 
 /* ---- Fibers ------------------------------------------------------------------------------------------------------ */
 
+static sgemm__cpu_fiber *sgemm__cpu_running(sgemm__cpu_worker *w) {
+  return &w->fibers[w->rank * (int)w->grid->size.threads + w->thread];
+}
+
 /* To the running fiber from the scheduler; back when it meets a barrier, leaves the kernel or fails. */
 static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
-  sgemm__cpu_fiber *f = &w->fibers[w->thread];
+  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
 #if SGEMM__CPU_ASAN
   void *fake;
-  __sanitizer_start_switch_fiber(&fake, w->stacks + (size_t)w->thread * SGEMM__CPU_STACK, SGEMM__CPU_STACK);
+  __sanitizer_start_switch_fiber(&fake, w->stacks + (size_t)(f - w->fibers) * SGEMM__CPU_STACK, SGEMM__CPU_STACK);
 #endif
   swapcontext(&w->scheduler, &f->context);
 #if SGEMM__CPU_ASAN
@@ -116,7 +133,7 @@ static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
 }
 
 static void sgemm__cpu_yield(sgemm__cpu_worker *w) {
-  sgemm__cpu_fiber *f = &w->fibers[w->thread];
+  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
 #if SGEMM__CPU_ASAN
   void *fake;
   __sanitizer_start_switch_fiber(&fake, w->scheduler_stack, w->scheduler_stack_size);
@@ -135,7 +152,7 @@ static void sgemm__cpu_fiber_main(void) {
 #endif
   for (;;) {
     w->grid->kernel(*w->grid->args);
-    w->fibers[w->thread].line = 0;
+    sgemm__cpu_running(w)->line = 0;
     sgemm__cpu_yield(w);
   }
 }
@@ -163,21 +180,30 @@ static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *a
 /* ---- Primitives, in the order of sgemm_kernels.cuh --------------------------------------------------------------- */
 
 #define SGEMM__GLOBAL(name, threads, blocks) static void name
-#define SGEMM__DEVICE static inline __attribute__((always_inline))
+#define SGEMM__DEVICE static inline
 #define SGEMM__SHARED(array, count)                                                                                    \
   static _Thread_local _Alignas(16) float array[count];                                                                \
   sgemm__cpu_declare(array, count, #array)
 #define SGEMM__UNROLL
 #define SGEMM__UNROLL_BY(n)
 #define SGEMM__KERNEL_POINTER(name) name
+#define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
+  float *array = (float *)sgemm__cpu->dynamic[sgemm__cpu->rank];                                                       \
+  sgemm__cpu_declare(array, sgemm__cpu->grid->size.shared / sizeof *array, #array)
 #define sgemm__barrier() sgemm__cpu_barrier(__LINE__)
+#define sgemm__cluster_barrier() sgemm__cpu_barrier(-__LINE__)
+
+static inline void sgemm__cpu_unwrite(float *array, size_t count) {
+  const uint32_t unwritten = SGEMM__CPU_UNWRITTEN;
+  size_t i;
+  for (i = 0; i < count; i++)
+    memcpy(&array[i], &unwritten, sizeof unwritten);
+}
 
 /* The first thread of a block to declare a shared array fills it with unwritten words. */
 static inline void sgemm__cpu_declare(float *array, size_t count, const char *name) {
   sgemm__cpu_worker *w = sgemm__cpu;
-  const uint32_t unwritten = SGEMM__CPU_UNWRITTEN;
   int a;
-  size_t i;
   for (a = 0; a < w->array_count; a++)
     if (w->arrays[a].first == array)
       return;
@@ -185,12 +211,11 @@ static inline void sgemm__cpu_declare(float *array, size_t count, const char *na
   w->arrays[a].count = count;
   w->arrays[a].name = name;
   w->array_count++;
-  for (i = 0; i < count; i++)
-    memcpy(&array[i], &unwritten, sizeof unwritten);
+  sgemm__cpu_unwrite(array, count);
 }
 
 static inline void sgemm__cpu_barrier(int line) {
-  sgemm__cpu->fibers[sgemm__cpu->thread].line = line;
+  sgemm__cpu_running(sgemm__cpu)->line = line;
   sgemm__cpu_yield(sgemm__cpu);
 }
 
@@ -205,6 +230,9 @@ static void sgemm__cpu_unwritten(const float *p) {
 }
 
 static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
+static inline uint32_t sgemm__cluster_size(void) { return sgemm__cpu->grid->size.ranks; }
+static inline uint32_t sgemm__cluster_rank(void) { return (uint32_t)sgemm__cpu->rank; }
+static inline void sgemm__begin(void) {} /* a launch begins when the one before it has ended */
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
 static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }
 static inline void sgemm__converge(void) { sgemm__count_converge(); }
@@ -280,6 +308,63 @@ static inline void sgemm__store_shared4(float *p, const float *r) {
   memcpy(p, r, 16);
 }
 
+static inline void sgemm__load_cluster4(float *r, const float *p, uint32_t rank) {
+  const sgemm__cpu_worker *w = sgemm__cpu;
+  sgemm__load_shared4(r, (const float *)(w->dynamic[rank] + ((const char *)p - w->dynamic[w->rank])));
+}
+
+/* A copy takes place at the wait for it, and until then its words are unwritten: who reads them too early is told. */
+static inline void sgemm__cpu_copy_later(float *shared, const float *p, int floats) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  if (f->count == f->capacity) {
+    const int capacity = f->capacity > 0 ? 2 * f->capacity : 64;
+    sgemm__cpu_copy *copies = (sgemm__cpu_copy *)realloc(f->copies, (size_t)capacity * sizeof *copies);
+    if (copies == NULL) {
+      sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the copies under way", NULL, 0);
+      sgemm__cpu_yield(sgemm__cpu); /* for good */
+    }
+    f->copies = copies;
+    f->capacity = capacity;
+  }
+  f->copies[f->count].to = shared;
+  f->copies[f->count].from = p;
+  f->copies[f->count].floats = floats;
+  f->copies[f->count].group = f->group;
+  f->count++;
+  sgemm__cpu_unwrite(shared, floats == 4 ? 4 : 1);
+}
+
+static inline void sgemm__copy(float *shared, const float *p, int inside) {
+  if (inside)
+    sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 1);
+  else
+    sgemm__count_skip();
+  sgemm__count_access(SGEMM__COUNT_STORE_SHARED, shared, 1);
+  sgemm__cpu_copy_later(shared, p, inside ? 1 : 0);
+}
+
+static inline void sgemm__copy4(float *shared, const float *p) {
+  sgemm__cpu_aligned(p);
+  sgemm__cpu_aligned(shared);
+  sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 4);
+  sgemm__count_access(SGEMM__COUNT_STORE_SHARED, shared, 4);
+  sgemm__cpu_copy_later(shared, p, 4);
+}
+
+static inline void sgemm__copies_commit(void) { sgemm__cpu_running(sgemm__cpu)->group++; }
+
+static inline void sgemm__copies_wait(int most) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  int done = 0;
+  for (; done < f->count && f->copies[done].group < f->group - most; done++) {
+    const sgemm__cpu_copy *c = &f->copies[done];
+    const float zero = 0.0f;
+    memcpy(c->to, c->floats > 0 ? c->from : &zero, c->floats > 0 ? (size_t)c->floats * sizeof(float) : sizeof zero);
+  }
+  f->count -= done;
+  memmove(f->copies, f->copies + done, (size_t)f->count * sizeof *f->copies);
+}
+
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
 
 /* The order of the threads up to the next barrier. Shuffled: Fisher and Yates, with Marsaglia's xorshift64. */
@@ -301,14 +386,14 @@ static void sgemm__cpu_reorder(sgemm__cpu_worker *w) {
   }
 }
 
-/* Runs the worker's block from barrier to barrier; returns when all its threads have left or the launch has failed. */
-static void sgemm__cpu_run_block(sgemm__cpu_worker *w) {
+/* Runs the block of a rank from barrier to barrier, until all its threads have left or wait for the cluster. */
+static void sgemm__cpu_run_block(sgemm__cpu_worker *w, int rank) {
   const int threads = (int)w->grid->size.threads;
-  w->array_count = 0;
-  w->random = (w->grid->model.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(w->block + 1) * 0xbf58476d1ce4e5b9u;
-  w->random += w->random == 0;
-  for (;;) {
-    int i;
+  sgemm__cpu_fiber *fibers = w->fibers + rank * threads;
+  int i, line = 1;
+  w->block += rank - w->rank;
+  w->rank = rank;
+  while (line > 0) {
     sgemm__cpu_reorder(w);
     for (i = 0; i < threads; i++) {
       w->thread = w->order[i];
@@ -316,33 +401,64 @@ static void sgemm__cpu_run_block(sgemm__cpu_worker *w) {
       sgemm__cpu_resume(w);
       if (atomic_load_explicit(&w->grid->failed, memory_order_relaxed))
         return;
-      if (w->fibers[w->order[i]].line != w->fibers[w->order[0]].line) {
+      if (fibers[w->order[i]].line != fibers[w->order[0]].line) {
         sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "not at the barrier of the other threads", NULL, 0);
         return;
       }
     }
-    sgemm__count_barrier(threads, w->fibers[0].line);
-    if (w->fibers[0].line == 0)
-      return;
+    line = fibers[0].line;
+    sgemm__count_barrier(threads, line);
   }
+  if (line == 0) /* its shared memory is gone, whoever reads it yet */
+    for (i = 0; i < w->array_count; i++)
+      if ((char *)w->arrays[i].first == w->dynamic[rank])
+        sgemm__cpu_unwrite(w->arrays[i].first, w->arrays[i].count);
 }
 
-/* One OS thread of a launch: makes its fibers and runs blocks while there are any. */
+/* Runs the cluster whose first block is the worker's, from one barrier of all its blocks to the next. */
+static void sgemm__cpu_run_cluster(sgemm__cpu_worker *w) {
+  const int ranks = (int)w->grid->size.ranks, threads = (int)w->grid->size.threads;
+  int i;
+  w->rank = 0;
+  w->array_count = 0;
+  w->random = (w->grid->model.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(w->block + 1) * 0xbf58476d1ce4e5b9u;
+  w->random += w->random == 0;
+  for (i = 0; i < ranks * threads; i++)
+    w->fibers[i].count = w->fibers[i].group = 0;
+  do {
+    for (i = 0; i < ranks; i++) {
+      const int before = w->rank;
+      sgemm__cpu_run_block(w, w->grid->model.order == SGEMM_MODEL_BACKWARD ? ranks - 1 - i : i);
+      if (!atomic_load(&w->grid->failed) && i > 0 && w->fibers[w->rank * threads].line != w->fibers[before * threads].line)
+        sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "its block is not at the barrier of the cluster's others", NULL, 0);
+      if (atomic_load(&w->grid->failed))
+        return;
+    }
+  } while (w->fibers[0].line != 0);
+}
+
+/* One OS thread of a launch: makes its fibers and runs clusters while there are any. */
 static void *sgemm__cpu_work(void *grid) {
   sgemm__cpu_worker w;
-  int t, threads;
+  int t, ranks, fibers;
   int64_t blocks;
   memset(&w, 0, sizeof w);
   w.grid = (sgemm__cpu_grid *)grid;
-  threads = (int)w.grid->size.threads;
+  ranks = (int)w.grid->size.ranks;
+  fibers = (int)w.grid->size.threads * ranks;
   blocks = (int64_t)w.grid->size.x * w.grid->size.y * w.grid->size.z;
-  w.fibers = (sgemm__cpu_fiber *)malloc((size_t)threads * sizeof *w.fibers);
-  w.stacks = (char *)malloc((size_t)threads * SGEMM__CPU_STACK);
-  w.order = (int *)malloc((size_t)threads * sizeof *w.order);
+  w.fibers = (sgemm__cpu_fiber *)calloc((size_t)fibers, sizeof *w.fibers);
+  w.stacks = (char *)malloc((size_t)fibers * SGEMM__CPU_STACK);
+  w.order = (int *)malloc((size_t)w.grid->size.threads * sizeof *w.order);
   sgemm__cpu = &w;
+  for (t = 0; t < ranks && w.grid->size.shared > 0; t++) {
+    w.dynamic[t] = (char *)aligned_alloc(16, w.grid->size.shared);
+    if (w.dynamic[t] == NULL)
+      sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the shared memory", NULL, 0);
+  }
   if (w.fibers == NULL || w.stacks == NULL || w.order == NULL)
     sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the fibers", NULL, 0);
-  for (t = 0; t < threads && !atomic_load(&w.grid->failed); t++) {
+  for (t = 0; t < fibers && !atomic_load(&w.grid->failed); t++) {
     sgemm__cpu_fiber *f = &w.fibers[t];
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = w.stacks + (size_t)t * SGEMM__CPU_STACK;
@@ -350,10 +466,14 @@ static void *sgemm__cpu_work(void *grid) {
     f->context.uc_link = NULL;
     makecontext(&f->context, sgemm__cpu_fiber_main, 0);
   }
-  while (!atomic_load(&w.grid->failed) && (w.block = atomic_fetch_add(&w.grid->next_block, 1)) < blocks)
-    sgemm__cpu_run_block(&w);
+  while (!atomic_load(&w.grid->failed) && (w.block = atomic_fetch_add(&w.grid->next_block, ranks)) < blocks)
+    sgemm__cpu_run_cluster(&w);
   sgemm__count_finish(&w.grid->counts, &w.grid->lock);
   sgemm__cpu = NULL;
+  for (t = 0; t < fibers && w.fibers != NULL; t++)
+    free(w.fibers[t].copies);
+  for (t = 0; t < ranks; t++)
+    free(w.dynamic[t]);
   free(w.order);
   free(w.stacks);
   free(w.fibers);
