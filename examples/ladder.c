@@ -69,9 +69,17 @@ static void fill_case(const meter *m, const problem *q, const data *d, subject s
            (long long)q->k, batch, q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
 }
 
-/* 0, 1 if a result is wrong, or 2 and the fault was said. */
-static int run_problem(meter *m, const problem *q, const options *o, int cold, int quiet, report *r, int *done,
-                       int all) {
+/* What was written so far reaches the file now, and stays there if the ladder is killed. 0, or 2 and the fault was said. */
+static int flush(FILE *file, const char *path) {
+  errno = 0;
+  if (fflush(file) == 0 && !ferror(file))
+    return 0;
+  return fail(errno != 0 ? strerror(errno) : "not all could be written", path);
+}
+
+/* 0, 1 if a result is wrong, or 2 and the fault was said. csv may be NULL. */
+static int run_problem(meter *m, const problem *q, const options *o, int cold, int quiet, FILE *csv, report *r,
+                       int *done, int all) {
   subject subjects[SUBJECT_COUNT];
   const int count = list_subjects(o, subjects);
   data d;
@@ -108,19 +116,23 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
     }
     if (!quiet)
       print_row(w);
+    if (csv != NULL) {
+      write_csv_row(w, csv);
+      failed = flush(csv, o->csv);
+    }
   }
   close_data(&d);
   return failed ? failed : wrong;
 }
 
-static int run_ladder(meter *m, const options *o, int quiet, report *r) {
+static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *r) {
   subject subjects[SUBJECT_COUNT];
   const int all = list_subjects(o, subjects) * (int)o->problem_count * (o->hot + o->cold);
   size_t q, i, wrong = 0;
   int status = 0, cold, done = 0;
   for (q = 0; q < o->problem_count; q++)
     for (cold = !o->hot; cold <= o->cold; cold++)
-      if ((status = run_problem(m, &o->problems[q], o, cold, quiet, r, &done, all)) == 2)
+      if ((status = run_problem(m, &o->problems[q], o, cold, quiet, csv, r, &done, all)) == 2)
         return status;
   for (i = 0; i < r->row_count; i++)
     wrong += (size_t)r->rows[i].wrong;
@@ -135,35 +147,41 @@ static int run_ladder(meter *m, const options *o, int quiet, report *r) {
   return wrong > 0;
 }
 
+/* The CSV gets its rows one by one, the others all at the end. */
+enum { CSV, JSON, MARKDOWN, OUTPUTS };
+
 typedef struct output {
   const char *path; /* NULL: not asked for; -: standard output */
-  void (*write)(const report *, FILE *);
   FILE *file;
 } output;
 
 /* All of them before anything is measured. 0, or 2 and the fault was said. */
-static int open_outputs(output *outputs, int count) {
+static int open_outputs(output *outputs) {
   int i;
-  for (i = 0; i < count; i++) {
+  for (i = 0; i < OUTPUTS; i++) {
     if (outputs[i].path == NULL)
       continue;
     outputs[i].file = strcmp(outputs[i].path, "-") == 0 ? stdout : fopen(outputs[i].path, "w");
     if (outputs[i].file == NULL)
       return fail(strerror(errno), outputs[i].path);
   }
-  return 0;
+  if (outputs[CSV].file == NULL)
+    return 0;
+  write_csv_header(outputs[CSV].file);
+  return flush(outputs[CSV].file, outputs[CSV].path);
 }
 
-static int write_outputs(output *outputs, int count, const report *r) {
-  int i;
-  for (i = 0; i < count; i++) {
-    if (outputs[i].file == NULL)
-      continue;
-    outputs[i].write(r, outputs[i].file);
-    if (fflush(outputs[i].file) != 0 || ferror(outputs[i].file))
-      return fail("not all could be written", outputs[i].path);
+static int write_outputs(const output *outputs, const report *r) {
+  int status = 0;
+  if (outputs[JSON].file != NULL) {
+    write_json(r, outputs[JSON].file);
+    status = flush(outputs[JSON].file, outputs[JSON].path);
   }
-  return 0;
+  if (status == 0 && outputs[MARKDOWN].file != NULL) {
+    write_markdown(r, outputs[MARKDOWN].file);
+    status = flush(outputs[MARKDOWN].file, outputs[MARKDOWN].path);
+  }
+  return status;
 }
 
 int main(int argc, char **argv) {
@@ -171,24 +189,24 @@ int main(int argc, char **argv) {
   static meter m;
   report r = {0};
   const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called, which paths go by */
-  output outputs[] = {{NULL, write_csv, NULL}, {NULL, write_json, NULL}, {NULL, write_markdown, NULL}};
+  output outputs[OUTPUTS] = {{NULL, NULL}};
   int i, status, quiet = 0;
   if (directory != NULL && chdir(directory) != 0)
     return fail("BUILD_WORKING_DIRECTORY is no directory", directory);
   status = parse(&o, argc, argv, RUNS_ON_GPU, DEFAULT_M, DEFAULT_N, DEFAULT_K);
   if (status != 0)
-    return status == 1 ? 0 : status;
-  outputs[0].path = o.csv;
-  outputs[1].path = o.json;
-  outputs[2].path = o.markdown;
+    return status == 1 ? flush(stdout, "standard output") : status;
+  outputs[CSV].path = o.csv;
+  outputs[JSON].path = o.json;
+  outputs[MARKDOWN].path = o.markdown;
   if (!machine_present())
     return fail("no device to run on", machine_name());
-  if ((status = open_meter(&m, &o, &r)) != 0 || (status = open_outputs(outputs, 3)) != 0)
+  if ((status = open_meter(&m, &o, &r)) != 0 || (status = open_outputs(outputs)) != 0)
     return status;
-  for (i = 0; i < 3; i++)
+  for (i = 0; i < OUTPUTS; i++)
     quiet |= outputs[i].file == stdout;
-  status = run_ladder(&m, &o, quiet, &r);
-  if (status != 2 && write_outputs(outputs, 3, &r) != 0)
+  status = run_ladder(&m, &o, quiet, outputs[CSV].file, &r);
+  if (status != 2 && (write_outputs(outputs, &r) != 0 || flush(stdout, "standard output") != 0))
     status = 2;
   free(r.rows);
   close_meter(&m);

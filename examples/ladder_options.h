@@ -33,7 +33,8 @@ static const char usage[] =
     "  --gpu NAME           H200 (default), A100, RTX3090 or RTX3070\n"
     "  --peak GFLOPS --bandwidth GBS    another one, with 128 lanes an SM\n"
     "what is written, - for standard output in place of the table\n"
-    "  --csv FILE  --json FILE  --markdown FILE\n"
+    "  --csv FILE           row by row, so that a run cut short keeps what it measured\n"
+    "  --json FILE  --markdown FILE     at the end\n"
     "exit status: 0, 1 where a result is wrong, 2 where the ladder could not run\n"
     "stages:";
 

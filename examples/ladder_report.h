@@ -192,24 +192,25 @@ static void print_row(const row *w) {
 
 /* ---- For programs ------------------------------------------------------------------------------------------------ */
 
-/* Nine digits give every float back; an empty field is no value. */
-static void write_csv(const report *r, FILE *file) {
-  size_t i;
+static void write_csv_header(FILE *file) {
   int c;
   for (c = 0; c < COLUMN_COUNT; c++)
     fprintf(file, "%s%s", c ? "," : "", columns[c].key);
   fputc('\n', file);
-  for (i = 0; i < r->row_count; i++) {
-    for (c = 0; c < COLUMN_COUNT; c++) {
-      const cell value = r->rows[i].cells[c];
-      fputs(c ? "," : "", file);
-      if (columns[c].decimals == TEXT)
-        fputs(value.text ? value.text : "", file);
-      else if (!isnan(value.number))
-        fprintf(file, "%.9g", value.number);
-    }
-    fputc('\n', file);
+}
+
+/* Nine digits give every float back; an empty field is no value. */
+static void write_csv_row(const row *w, FILE *file) {
+  int c;
+  for (c = 0; c < COLUMN_COUNT; c++) {
+    const cell value = w->cells[c];
+    fputs(c ? "," : "", file);
+    if (columns[c].decimals == TEXT)
+      fputs(value.text ? value.text : "", file);
+    else if (!isnan(value.number))
+      fprintf(file, "%.9g", value.number);
   }
+  fputc('\n', file);
 }
 
 /* JSON has neither NaN nor infinity. No text of the ladder's needs an escape. */

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).absolute().parent.parent
@@ -244,6 +245,40 @@ class Outputs(LadderTest):
         self.assertEqual(len(self.accepted(*arguments, "--markdown", "-").splitlines()), 3)
         self.assertEqual(len(self.accepted(*arguments, "--csv", "-", "--json", "x.json").splitlines()), 2)
         self.assertTrue((self.directory / "x.json").exists())
+
+    def test_killed(self):
+        """The CSV holds each row from the moment it is measured."""
+        path = self.directory / "x.csv"
+        run = subprocess.Popen([ladder, "--sizes", "16,1024", "--stages", "naive", "--csv", path], env=ENVIRONMENT,
+                               stdout=subprocess.DEVNULL)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        for _ in range(6000):
+            if path.exists() and len(path.read_text().splitlines()) == 2:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(run.poll())
+        run.kill()
+        run.wait()
+        row, = csv.DictReader(io.StringIO(path.read_text()))
+        self.assertEqual((row["variant"], row["m"], row["verdict"]), ("sgemm_naive_32x32x1_1x1", "16", ""))
+        self.assertEqual(len(row), len(self.rows("--sizes", "16", "--stages", "naive")[0]))
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_not_written(self):
+        def run(*arguments, stdout):
+            with open(stdout, "w") as out:
+                run = subprocess.run([ladder, *arguments], env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=out,
+                                     stderr=subprocess.PIPE, text=True, timeout=600)
+            return run.returncode, ASAN_WARNING.sub("", run.stderr)
+        for option in ["--csv", "--json", "--markdown"]:
+            self.assertEqual(run("--sizes", "16", option, "/dev/full", stdout="/dev/null"),
+                             (2, "ladder: No space left on device: /dev/full\n"))
+            self.assertEqual(run("--sizes", "16", option, "-", stdout="/dev/full"),
+                             (2, "ladder: No space left on device: -\n"))
+        for arguments in [["--sizes", "16"], ["--help"]]:
+            self.assertEqual(run(*arguments, stdout="/dev/full"),
+                             (2, "ladder: No space left on device: standard output\n"))
 
     def test_nothing_of_this_machine(self):
         out = self.accepted("--sizes", "16", "--stages", "naive", "--json", "-")
