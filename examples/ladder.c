@@ -69,6 +69,15 @@ static void fill_case(const meter *m, const problem *q, const data *d, subject s
            (long long)q->k, batch, q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
 }
 
+/* The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability, 3.1). */
+static void fill_error(double error, row *w) {
+  const double over_bound = error / ((w->cells[COLUMN_k].number + 2.0) * 0x1p-24);
+  w->wrong = over_bound > 1.0;
+  w->cells[COLUMN_componentwise_error].number = error;
+  w->cells[COLUMN_error_over_bound].number = over_bound;
+  w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
+}
+
 /* What was written so far reaches the file now, and stays there if the ladder is killed. 0, or 2 and the fault was said. */
 static int flush(FILE *file, const char *path) {
   errno = 0;
@@ -89,7 +98,7 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
   for (i = 0; i < count && !failed; i++) {
     const char *name = subject_name(subjects[i]);
     row *w = add_row(r);
-    double error = NAN;
+    double error;
     int set = 0;
     if (w == NULL) {
       failed = fail("not enough memory for", "the results");
@@ -97,16 +106,14 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
     }
     show_progress(++*done, all, name);
     fill_case(m, q, &d, subjects[i], cold, w);
-    if (spoil(&d) || measure(m, subjects[i], &d, o, cold, w, &set) || worst_error(&d, set, &error)) {
+    if (spoil(&d) || measure(m, subjects[i], &d, o, cold, w, &set) || error_of(&d, set, &error)) {
       clear_progress();
       failed = fail("the run failed", w->name);
       break;
     }
     clear_progress();
-    w->wrong = !(error <= 1.0);
+    fill_error(error, w);
     wrong |= w->wrong;
-    w->cells[COLUMN_error_over_bound].number = error;
-    w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
     if (!quiet && i == 0) {
       if (*done > 1)
         putchar('\n');
@@ -139,10 +146,10 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
   if (!quiet) {
     putchar('\n');
     print_legend(r);
-    printf(
-        "error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, 1 is the bound, in %d rows or all of fewer\n"
-        "%zu results, %zu wrong\n",
-        SAMPLED_ROWS, r->row_count, wrong);
+    printf("error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, 1 is the bound; of %d rows and %d results "
+           "at least\n"
+           "%zu results, %zu wrong\n",
+           COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
   }
   return wrong > 0;
 }

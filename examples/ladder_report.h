@@ -39,8 +39,9 @@ typedef union cell {
   X(picked,  "", "",        HIDDEN, TEXT) /* the row that production is here */
 
 #define RESULT_COLUMNS(X)                                                                                              \
-  X(error_over_bound, "", "error", 6, 4)                                                                               \
-  X(verdict,          "", "",      5, TEXT)
+  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows that are compared */       \
+  X(error_over_bound,    "", "error", 6,      4)                                                                       \
+  X(verdict,             "", "",      5,      TEXT)
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
@@ -213,7 +214,7 @@ static void write_csv_row(const row *w, FILE *file) {
   fputc('\n', file);
 }
 
-/* JSON has neither NaN nor infinity. No text of the ladder's needs an escape. */
+/* JSON has no NaN, and of infinity no more than a number that is read as one. No text of the ladder's needs an escape. */
 static void write_value(FILE *file, const char *key, const char *text, double number) {
   fprintf(file, "\"%s\": ", key);
   if (text != NULL)
@@ -221,7 +222,7 @@ static void write_value(FILE *file, const char *key, const char *text, double nu
   else if (isfinite(number))
     fprintf(file, "%.9g", number);
   else
-    fputs("null", file);
+    fputs(isnan(number) ? "null" : "1e999", file);
 }
 
 /* Google Benchmark's layout, so that its compare.py reads it: the columns are counters. */
