@@ -205,13 +205,24 @@ static int run_calls(const meter *m, subject s, const data *d, int calls, int *s
   return bad;
 }
 
-/* Milliseconds of one of these calls, on the device. */
-static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, float *ms) {
-  const int bad = cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
-                  cudaEventRecord(m->stop, NULL) != cudaSuccess || cudaEventSynchronize(m->stop) != cudaSuccess ||
-                  cudaEventElapsedTime(ms, m->start, m->stop) != cudaSuccess;
+/* Milliseconds of one of these calls, on the device. While they run, what the driver tells goes into the cells. */
+static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, cell *cells, float *ms) {
+  if (cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
+      cudaEventRecord(m->stop, NULL) != cudaSuccess)
+    return 1;
+  cells[COLUMN_clock_after_mhz].number = clock_mhz(&m->nvml);
+  cells[COLUMN_power_w].number = power_w(&m->nvml);
+  cells[COLUMN_throttle].text = throttle(&m->nvml);
+  if (cudaEventSynchronize(m->stop) != cudaSuccess || cudaEventElapsedTime(ms, m->start, m->stop) != cudaSuccess)
+    return 1;
   *ms /= (float)calls;
-  return bad;
+  return 0;
+}
+
+static double seconds_since(const struct timespec *start) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
 }
 
 /* Between the sorted samples where it falls between two. */
@@ -235,42 +246,38 @@ static int is_enough(const meter *m, const options *o, int count, double seconds
 
 /* Fills all cells but those of the case and of the check. 0 is success; *set is one that timed calls have written. */
 static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
+  /* The first launch also loads the kernel: it counts as what it took at least. */
+  double warm = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch / m->ffma_gflops * 1e-9;
   float ms = 0.0f;
-  double seconds = 0.0;
-  int count = 0, calls, i;
+  int count = 0, calls = 1, i;
+  struct timespec start;
   clock_t cpu;
   cell *cells = w->cells;
   sgemm_metrics r;
   *set = d->sets - 1;
-  do { /* the first launch loads the kernel, and the clock rises */
-    if (time_calls(m, s, d, 1, set, &ms))
-      return 1;
-    seconds += ms * 1e-3;
-  } while (seconds < WARM_UP_SECONDS);
-  calls = ms < 1.0f ? (int)(1.0f / ms) + 1 : 1; /* a sample takes a millisecond at least */
-  if (run_calls(m, s, d, calls, set))
+  if (run_calls(m, s, d, 1, set))
     return 1;
-  cells[COLUMN_clock_before_mhz].number = clock_mhz(&m->nvml);
+  while (warm < WARM_UP_SECONDS) { /* the clock rises */
+    if (time_calls(m, s, d, calls, set, cells, &ms))
+      return 1;
+    warm += ms * 1e-3 * calls;
+    calls = ms < 1.0f ? (int)(1.0f / ms) + 1 : 1; /* a sample takes a millisecond at least */
+  }
   if (machine_wait())
     return 1;
+  clock_gettime(CLOCK_MONOTONIC, &start);
   cpu = clock();
-  for (seconds = 0.0; !is_enough(m, o, count, seconds); count++) {
-    if (time_calls(m, s, d, calls, set, &ms))
+  for (; !is_enough(m, o, count, seconds_since(&start)); count++) {
+    if (time_calls(m, s, d, calls, set, cells, &ms))
       return 1;
-    seconds += ms * 1e-3 * calls;
+    if (count == 0)
+      cells[COLUMN_clock_before_mhz].number = cells[COLUMN_clock_after_mhz].number;
     for (i = count; i > 0 && m->samples[i - 1] > ms; i--)
       m->samples[i] = m->samples[i - 1];
     m->samples[i] = ms;
   }
   w->iterations = (int64_t)count * calls;
   w->cpu_ms = (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC / (double)w->iterations;
-  if (run_calls(m, s, d, calls, set))
-    return 1;
-  cells[COLUMN_clock_after_mhz].number = clock_mhz(&m->nvml);
-  cells[COLUMN_power_w].number = power_w(&m->nvml);
-  cells[COLUMN_throttle].text = throttle(&m->nvml);
-  if (machine_wait())
-    return 1;
   w->real_ms = quantile(m->samples, count, 0.5);
   if (s == SUBJECT_CUBLAS)
     m->cublas_ms = w->real_ms;

@@ -99,6 +99,8 @@ class Arguments(LadderTest):
         self.refused("--bandwidth", "1", says="no --peak")
         self.refused("--peak", "1", "--bandwidth", "1", "--gpu", "A100", says="A100")
         self.refused("--csv", "-", "--json", "-", says="standard output")
+        self.refused("--stages", "naive", "--production-only", says="none of the rows that this option picks: --stages")
+        self.refused("--production-only", "--variants", "*", says="--variants")
         self.refused("--m", "1:100:1", "--n", "1:100:1", says="4096")
 
     def test_timing_is_for_gpus(self):
@@ -162,6 +164,7 @@ class Problems(LadderTest):
                          [name for name in everything if name.endswith("_128x128x8_8x8")])
         self.assertEqual(names("--variants", "nothing", "--production"), ["production"])
         self.assertEqual(names("--production", "--stages", "naive"), ["production", everything[0]])
+        self.assertEqual(names("--production-only"), ["production"])
 
     def test_production_depends_on_the_gpu(self):
         def picked(gpu):
