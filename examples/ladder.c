@@ -49,11 +49,22 @@ static void print_problem(const problem *q, int cold) {
   printf("op %s, uniform [-1, 1), on the %s%s\n", q->op, machine_name(), !RUNS_ON_GPU ? "" : cold ? ", cold" : ", hot");
 }
 
-/* The cells that say what was measured, and a name that no other row has. */
+/* No other problem and mode has that name. */
+static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
+  char batch[24] = "";
+  if (q->batch > 1)
+    snprintf(batch, sizeof batch, "x%lld", (long long)q->batch);
+  snprintf(name, CASE_MOST, "%lldx%lldx%lld%s/%s%s%s%s", (long long)q->m, (long long)q->n, (long long)q->k, batch,
+           q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
+}
+
+/* The cells that say what was measured, and the row's name. */
 static void fill_case(const meter *m, const problem *q, const data *d, subject s, int cold, row *w) {
   const sgemm_variant_info *v = sgemm_variant_get(picked(m, s, &d->p));
-  char batch[24] = "";
+  char name[CASE_MOST];
   cell *cells = w->cells;
+  w->subject = s;
+  w->cold = cold;
   cells[COLUMN_variant].text = subject_name(s);
   cells[COLUMN_stage].text = s < SGEMM_VARIANT_COUNT ? v->stage_name : NULL;
   cells[COLUMN_picked].text = v ? v->name : NULL;
@@ -63,13 +74,12 @@ static void fill_case(const meter *m, const problem *q, const data *d, subject s
   cells[COLUMN_k].number = (double)q->k;
   cells[COLUMN_batch].number = (double)q->batch;
   cells[COLUMN_op].text = q->op;
-  if (q->batch > 1)
-    snprintf(batch, sizeof batch, "x%lld", (long long)q->batch);
-  snprintf(w->name, sizeof w->name, "%s/%lldx%lldx%lld%s/%s%s%s%s", subject_name(s), (long long)q->m, (long long)q->n,
-           (long long)q->k, batch, q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
+  name_case(q, cold, name);
+  snprintf(w->name, sizeof w->name, "%s/%s", subject_name(s), name);
 }
 
-/* The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability, 3.1). */
+/* The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability,
+   3.1). */
 static void fill_error(double error, row *w) {
   const double over_bound = error / ((w->cells[COLUMN_k].number + 2.0) * 0x1p-24);
   w->wrong = over_bound > 1.0;
@@ -78,7 +88,7 @@ static void fill_error(double error, row *w) {
   w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
 }
 
-/* What was written so far reaches the file now, and stays there if the ladder is killed. 0, or 2 and the fault was said. */
+/* What was written reaches the file now and stays there if the ladder is killed. 0, or 2 and the fault was said. */
 static int flush(FILE *file, const char *path) {
   errno = 0;
   if (fflush(file) == 0 && !ferror(file))
@@ -91,12 +101,13 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
                        int *done, int all) {
   subject subjects[SUBJECT_COUNT];
   const int count = list_subjects(o, subjects);
+  char name[CASE_MOST];
   data d;
   int i, wrong = 0, failed = 0;
+  name_case(q, cold, name);
   if (open_data(&d, q, bytes_to_pass(m, cold)))
-    return fail("not enough memory for", "the matrices");
+    return fail("not enough memory for the matrices", name);
   for (i = 0; i < count && !failed; i++) {
-    const char *name = subject_name(subjects[i]);
     row *w = add_row(r);
     double error;
     int set = 0;
@@ -104,7 +115,7 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
       failed = fail("not enough memory for", "the results");
       break;
     }
-    show_progress(++*done, all, name);
+    show_progress(++*done, all, subject_name(subjects[i]));
     fill_case(m, q, &d, subjects[i], cold, w);
     if (spoil(&d) || measure(m, subjects[i], &d, o, cold, w, &set) || error_of(&d, set, &error)) {
       clear_progress();
@@ -141,6 +152,7 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
     for (cold = !o->hot; cold <= o->cold; cold++)
       if ((status = run_problem(m, &o->problems[q], o, cold, quiet, csv, r, &done, all)) == 2)
         return status;
+  sum_up(o, r);
   for (i = 0; i < r->row_count; i++)
     wrong += (size_t)r->rows[i].wrong;
   if (!quiet) {
@@ -150,6 +162,8 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
            "at least\n"
            "%zu results, %zu wrong\n",
            COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
+    for (i = 0; i < (size_t)r->summary_count; i++)
+      printf("%s\n", r->summary[i]);
   }
   return wrong > 0;
 }

@@ -177,6 +177,57 @@ static void print_legend(const report *r) {
     printf("throttled in %zu of %zu cases: %s\n", held, r->row_count, reason);
 }
 
+/* ---- The suite --------------------------------------------------------------------------------------------------- */
+
+/* Of what sgemm_run() picks, in one mode: a value's geometric mean over the rows, and the row where it is worst. */
+typedef struct digest {
+  size_t count;
+  double mean, worst;
+  const row *at;
+} digest;
+
+static digest digest_of(const report *r, int cold, double (*value)(const row *), int lowest_is_worst) {
+  digest d = {0, 0.0, 0.0, NULL};
+  size_t i;
+  for (i = 0; i < r->row_count; i++) {
+    const row *w = &r->rows[i];
+    double v;
+    if (w->subject != SUBJECT_PRODUCTION || w->cold != cold)
+      continue;
+    v = value(w);
+    d.mean += log(v);
+    d.count++;
+    if (d.at == NULL || (lowest_is_worst ? v < d.worst : v > d.worst)) {
+      d.worst = v;
+      d.at = w;
+    }
+  }
+  d.mean = exp(d.mean / (double)d.count);
+  return d;
+}
+
+/* cuBLAS's time over ours; a wrong result has no speed. */
+static double speed_of(const row *w) { return w->wrong ? 0.0 : w->cells[COLUMN_percent_of_cublas].number / 100.0; }
+
+static void add_score(report *r, int cold) {
+  const digest d = digest_of(r, cold, speed_of, 1);
+  if (d.count == 0)
+    return;
+  add_number(r, cold ? "score_cold" : "score_hot", d.mean);
+  add_number(r, cold ? "score_cold_worst" : "score_hot_worst", d.worst);
+  add_text(r, cold ? "score_cold_worst_shape" : "score_hot_worst_shape", d.at->cells[COLUMN_shape].text);
+  snprintf(r->summary[r->summary_count++], sizeof *r->summary,
+           "score, %s: %.3f of cuBLAS's speed, geometric mean of %zu shapes; worst %.3f: %s", cold ? "cold" : "hot",
+           d.mean, d.count, d.worst, d.at->cells[COLUMN_shape].text);
+}
+
+/* What can be said when all is measured: only a shape file names its problems, and has a score. */
+static void sum_up(const options *o, report *r) {
+  int cold;
+  for (cold = 0; cold < 2 && o->problems[0].name[0] != '\0'; cold++)
+    add_score(r, cold);
+}
+
 /* ---- Timing ------------------------------------------------------------------------------------------------------ */
 
 /* Row-major C = A B is column-major C' = B' A'. */

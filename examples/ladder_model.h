@@ -105,6 +105,9 @@ static void print_legend(const report *r) {
        "bound: the lowest of these two and the FMA peak; regs: by ptxas for that GPU, - where it was not asked");
 }
 
+/* Counts have no score. */
+static void sum_up(const options *o, report *r) { (void)o, (void)r; }
+
 /* The row that runs for a subject. */
 static sgemm_variant picked(const meter *m, subject s, const sgemm_params *p) {
   return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, m->gpu.device.multiprocessors) : (sgemm_variant)s;

@@ -39,7 +39,7 @@ typedef union cell {
   X(picked,  "", "",        HIDDEN, TEXT) /* the row that production is here */
 
 #define RESULT_COLUMNS(X)                                                                                              \
-  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows that are compared */       \
+  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows compared */               \
   X(error_over_bound,    "", "error", 6,      4)                                                                       \
   X(verdict,             "", "",      5,      TEXT)
 
@@ -103,8 +103,11 @@ typedef struct fact {
   double number;
 } fact;
 
+enum { CASE_MOST = 112 };
+
 typedef struct row {
-  char name[160]; /* of the benchmark: variant/mxnxk/op and more */
+  char name[CASE_MOST + 48]; /* of the benchmark: variant/mxnxk/op and more */
+  int subject, cold;
   double real_ms, cpu_ms;
   int64_t iterations;
   int wrong;
@@ -116,6 +119,8 @@ typedef struct report {
   size_t row_count;
   fact facts[24];
   int fact_count;
+  char summary[3][128]; /* what people read below the rows; programs get it as facts */
+  int summary_count;
 } report;
 
 static void add_text(report *r, const char *key, const char *text) {
@@ -214,7 +219,7 @@ static void write_csv_row(const row *w, FILE *file) {
   fputc('\n', file);
 }
 
-/* JSON has no NaN, and of infinity no more than a number that is read as one. No text of the ladder's needs an escape. */
+/* JSON has no NaN, and for infinity only a number that is read as one. No text of the ladder's needs an escape. */
 static void write_value(FILE *file, const char *key, const char *text, double number) {
   fprintf(file, "\"%s\": ", key);
   if (text != NULL)
@@ -283,6 +288,8 @@ static void write_markdown(const report *r, FILE *file) {
         fprintf(file, " %s |", shown(&columns[c], w->cells[c], text));
     fputc('\n', file);
   }
+  for (c = 0; c < r->summary_count; c++)
+    fprintf(file, "%s- %s\n", c ? "" : "\n", r->summary[c]);
 }
 
 #endif

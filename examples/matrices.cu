@@ -17,8 +17,8 @@ __global__ void __launch_bounds__(THREADS) fill(float *x, size_t count, size_t p
     x[i] = matrices_number(seed, i % period);
 }
 
-/* A warp a result. Its lanes walk along k, and the warps of a block are neighbours along a row of C: of a B that is stored
-   along n they read the same sectors. */
+/* A warp a result. Its lanes walk along k, and the warps of a block are neighbours along a row of C: of a B that is
+   stored along n they read the same sectors. */
 __global__ void __launch_bounds__(THREADS) compare(sgemm_params p, int64_t rows) {
   const int64_t result = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
   if (result >= rows * p.n)

@@ -1,6 +1,6 @@
-/* matrices.h: a multiplication's matrices on the machine that a program was linked for: random numbers into them, and how
-   far the result is off. MACHINE_CUDA=1 for a GPU, which does both itself (examples/matrices.cu): of a square of 16384 the
-   rows that are compared hold 2^33 products, seconds of a host and milliseconds of a GPU. */
+/* matrices.h: a multiplication's matrices on the machine that a program was linked for: random numbers into them, and
+   how far the result is off. MACHINE_CUDA=1 for a GPU, which does both itself (examples/matrices.cu): of a square of
+   16384 the rows compared have 2^33 products, which take a host seconds. */
 #ifndef MATRICES_H
 #define MATRICES_H
 
@@ -18,8 +18,8 @@ enum { COMPARED_ROWS = 32, COMPARED_RESULTS = 1024 };
 #define MATRICES_BOTH static inline
 #endif
 
-/* Number i of a sequence uniform in [-1, 1), a multiple of 2^-23: the upper bits of splitmix64 (Steele, Lea, Flood, OOPSLA
-   2014). */
+/* Number i of a sequence uniform in [-1, 1), a multiple of 2^-23: the upper bits of splitmix64 (Steele, Lea, Flood,
+   OOPSLA 2014). */
 MATRICES_BOTH float matrices_number(uint64_t seed, uint64_t i) {
   uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -54,8 +54,8 @@ extern "C" {
 /* x[i] = number i % period of the seed's sequence. 0, or a cudaError_t. */
 int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
 
-/* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p: row-major, packed, alpha 1,
-   beta 0. 0, or a cudaError_t. */
+/* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p is row-major and packed,
+   alpha 1, beta 0. 0, or a cudaError_t. */
 int matrices_error(const sgemm_params *p, double *worst);
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import math
 import os
 import pathlib
 import re
@@ -347,6 +348,97 @@ class Wrong(LadderTest):
     def test_nan(self):
         program = self.faulty("r[v] = p->alpha * acc[i * s->TN + j + v];", "r[v] = 0.0f * (1.0f / 0.0f);")
         self.check(program, lambda error: error == float("inf"))
+
+
+class Gpu(LadderTest):
+    """What is there on a GPU alone, on one that tests/fake_gpu.c makes up."""
+
+    SHAPES = HEADER + "tall,70,9,5,1,NN\nwide,3,70,8,1,NT\nbatch,6,20,7,3,TN\n"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tree = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+        cls.addClassCleanup(shutil.rmtree, cls.tree)
+        for header in ["cuda_runtime_api.h", "cublas_v2.h"]:
+            (cls.tree / header).write_text('#include "tests/fake_gpu.h"\n')
+        cls.program = cls.tree / "ladder"
+        gcc = ["gcc", "-std=c11", "-O1", "-ffp-contract=off", f"-I{ROOT}", f"-I{cls.tree}"]
+        subprocess.run([*gcc, "-DMACHINE_CUDA=1", "-c", ROOT / "examples/ladder.c", "-o", cls.tree / "ladder.o"],
+                       check=True)
+        subprocess.run([*gcc, "-DSGEMM_CPU=1", ROOT / "cpu/sgemm.c", ROOT / "tests/fake_gpu.c", cls.tree / "ladder.o",
+                        "-Wl,--wrap=sgemm_device_query", "-lpthread", "-lm", "-ldl", "-o", cls.program], check=True)
+
+    def suite(self, *arguments, shapes=SHAPES, status=0):
+        """Standard output, the rows of the CSV and the context of the JSON."""
+        code, out, err = self.run_program(self.program, "--shapes", self.shapes(shapes), "--reps", "3", *arguments,
+                                          "--csv", "x.csv", "--json", "x.json", "--markdown", "x.md")
+        self.assertEqual((code, err), (status, ""))
+        data = json.loads((self.directory / "x.json").read_text(), parse_constant=self.fail)
+        return out, list(csv.DictReader(io.StringIO((self.directory / "x.csv").read_text()))), data["context"]
+
+    def test_production_only(self):
+        _, rows, _ = self.suite("--production-only", "--hot", "--cold")
+        self.assertEqual([(row["shape"], row["mode"], row["variant"]) for row in rows],
+                         [(shape, mode, variant) for shape in ("tall", "wide", "batch") for mode in ("hot", "cold")
+                          for variant in ("cublas", "production")])
+        self.assertTrue(all(row["samples"] == "3" and float(row["error_over_bound"]) <= 1 for row in rows))
+        _, rows, _ = self.suite("--production", "--variants", "*_32x32x16_4x4")
+        self.assertEqual([row["variant"] for row in rows],
+                         3 * ["cublas", "production", "sgemm_doublebuffered_32x32x16_4x4"])
+
+    def test_score(self):
+        for modes in [["hot"], ["cold"], ["hot", "cold"]]:
+            out, rows, context = self.suite("--production-only", *(f"--{mode}" for mode in modes))
+            markdown = (self.directory / "x.md").read_text().splitlines()
+            self.assertLessEqual(max(map(len, out.splitlines())), 120)
+            self.assertEqual({key for key in context if "score" in key},
+                             {f"score_{mode}{what}" for mode in modes for what in ("", "_worst", "_worst_shape")})
+            for line, mode in zip(out.splitlines()[-len(modes):], modes):
+                times = {(row["shape"], row["variant"]): float(row["time_ms"]) for row in rows if row["mode"] == mode}
+                speeds = {shape: times[shape, "cublas"] / times[shape, "production"] for shape, _ in times}
+                mean = math.prod(speeds.values()) ** (1 / 3)
+                worst = min(speeds, key=speeds.get)
+                self.assertEqual(len(set(speeds.values())), 3)
+                self.assertAlmostEqual(context[f"score_{mode}"], mean, places=6)
+                self.assertAlmostEqual(context[f"score_{mode}_worst"], speeds[worst], places=6)
+                self.assertEqual(context[f"score_{mode}_worst_shape"], worst)
+                self.assertEqual(line, f"score, {mode}: {mean:.3f} of cuBLAS's speed, geometric mean of 3 shapes; "
+                                       f"worst {speeds[worst]:.3f}: {worst}")
+                self.assertIn(f"- {line}", markdown)
+
+    def test_no_score(self):
+        """Without production, without names, and on standard output that belongs to a program."""
+        out, _, context = self.suite("--variants", "*_32x32x16_4x4")
+        self.assertNotIn("score", out + " ".join(context))
+        status, out, err = self.run_program(self.program, "--sizes", "16", "--production-only", "--reps", "1")
+        self.assertEqual((status, err), (0, ""))
+        self.assertNotIn("score", out)
+        status, out, err = self.run_program(self.program, "--shapes", self.shapes(self.SHAPES), "--production-only",
+                                            "--reps", "1", "--csv", "-")
+        self.assertEqual((status, err, len(out.splitlines())), (0, "", 1 + 6))
+
+    def test_wrong_result_has_no_score(self):
+        out, rows, context = self.suite("--production-only", shapes=self.SHAPES + "lost,4,13,5,2,NN\n", status=1)
+        self.assertEqual([rows[-1][key] for key in ("verdict", "componentwise_error", "error_over_bound")],
+                         ["WRONG", "inf", "inf"])
+        self.assertEqual((context["score_hot"], context["score_hot_worst"], context["score_hot_worst_shape"]),
+                         (0, 0, "lost"))
+        self.assertRegex(out, r"8 results, 1 wrong\nscore, hot: 0\.000 of .* 4 shapes; worst 0\.000: lost\n\Z")
+
+    def test_cut_short(self):
+        """The second shape does not fit the GPU: the first one's rows are there."""
+        shapes = self.shapes(HEADER + "fits,8,8,8,1,NN\nhuge,65536,65536,2,1,NT\n")
+        status, _, err = self.run_program(self.program, "--shapes", shapes, "--production-only", "--csv", "x.csv",
+                                          "--reps", "1")
+        self.assertEqual((status, err), (2, "ladder: not enough memory for the matrices: 65536x65536x2/NT/huge\n"))
+        rows = csv.DictReader(io.StringIO((self.directory / "x.csv").read_text()))
+        self.assertEqual([row["shape"] for row in rows], ["fits", "fits"])
+
+    def test_options_of_the_model(self):
+        for option in ["--gpu", "--peak", "--bandwidth"]:
+            status, out, err = self.run_program(self.program, option, "1")
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("this is the GPU build", err)
 
 
 class Pictures(LadderTest):
