@@ -80,12 +80,13 @@ static void fill_case(const meter *m, const problem *q, const data *d, subject s
 
 /* The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability,
    3.1). */
-static void fill_error(double error, row *w) {
+static void fill_error(meter *m, double error, row *w) {
   const double over_bound = error / ((w->cells[COLUMN_k].number + 2.0) * 0x1p-24);
   w->wrong = over_bound > 1.0;
   w->cells[COLUMN_componentwise_error].number = error;
   w->cells[COLUMN_error_over_bound].number = over_bound;
   w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
+  compare_error(m, w);
 }
 
 /* What was written reaches the file now and stays there if the ladder is killed. 0, or 2 and the fault was said. */
@@ -123,7 +124,7 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
       break;
     }
     clear_progress();
-    fill_error(error, w);
+    fill_error(m, error, w);
     wrong |= w->wrong;
     if (!quiet && i == 0) {
       if (*done > 1)
@@ -162,6 +163,7 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
            "at least\n"
            "%zu results, %zu wrong\n",
            COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
+    print_errors(o, r);
     for (i = 0; i < (size_t)r->summary_count; i++)
       printf("%s\n", r->summary[i]);
   }

@@ -93,7 +93,7 @@ typedef struct meter {
   void *workspace;
   nvml nvml;
   cudaEvent_t start, stop;
-  double cublas_ms; /* of the problem at hand */
+  double cublas_ms, cublas_error; /* of the problem at hand */
   char cublas_version[24], runtime[24];
   float samples[SAMPLES_MOST]; /* ascending */
 } meter;
@@ -202,8 +202,13 @@ static digest digest_of(const report *r, int cold, double (*value)(const row *),
       d.at = w;
     }
   }
-  d.mean = exp(d.mean / (double)d.count);
+  d.mean = isinf(d.worst) ? d.worst : exp(d.mean / (double)d.count);
   return d;
+}
+
+/* Its name in the shape file, or its sizes. */
+static const char *case_of(const row *w) {
+  return w->cells[COLUMN_shape].text != NULL ? w->cells[COLUMN_shape].text : strchr(w->name, '/') + 1;
 }
 
 /* cuBLAS's time over ours; a wrong result has no speed. */
@@ -221,11 +226,55 @@ static void add_score(report *r, int cold) {
            d.mean, d.count, d.worst, d.at->cells[COLUMN_shape].text);
 }
 
+/* Of a row whose error is filled in; cuBLAS's comes first. Infinite beside cuBLAS too where either is. */
+static void compare_error(meter *m, row *w) {
+  const double ours = w->cells[COLUMN_componentwise_error].number;
+  if (w->subject == SUBJECT_CUBLAS)
+    m->cublas_error = ours;
+  w->cells[COLUMN_error_over_cublas].number = !isfinite(ours) || !isfinite(m->cublas_error) ? INFINITY
+                                              : ours == m->cublas_error                     ? 1.0
+                                                                                            : ours / m->cublas_error;
+}
+
+static double error_of_row(const row *w) { return w->cells[COLUMN_error_over_cublas].number; }
+
+/* The mode whose errors are told where there are both: they do not depend on it. */
+static int errors_cold(const options *o) { return !o->hot; }
+
+static void add_errors(const options *o, report *r) {
+  const digest d = digest_of(r, errors_cold(o), error_of_row, 0);
+  add_number(r, "error_ratio", d.mean);
+  add_number(r, "error_ratio_largest", d.worst);
+  add_text(r, "error_ratio_largest_shape", case_of(d.at));
+  snprintf(r->summary[r->summary_count++], sizeof *r->summary,
+           "errors: %.3f of cuBLAS's, geometric mean of %zu shapes; largest %.3f: %s", d.mean, d.count, d.worst,
+           case_of(d.at));
+}
+
+static void print_errors(const options *o, const report *r) {
+  double cublas = NAN;
+  size_t i;
+  if (!o->errors)
+    return;
+  printf("\nlargest |C - double reference| / |A||B|\n%-40s %10s %10s %7s\n", "shape", "production", "cublas", "ratio");
+  for (i = 0; i < r->row_count; i++) {
+    const row *w = &r->rows[i];
+    const double error = w->cells[COLUMN_componentwise_error].number;
+    if (w->subject == SUBJECT_CUBLAS)
+      cublas = error;
+    else if (w->subject == SUBJECT_PRODUCTION && w->cold == errors_cold(o))
+      printf("%-40s %10.3e %10.3e %7.3f\n", case_of(w), error, cublas, error_of_row(w));
+  }
+  putchar('\n');
+}
+
 /* What can be said when all is measured: only a shape file names its problems, and has a score. */
 static void sum_up(const options *o, report *r) {
   int cold;
   for (cold = 0; cold < 2 && o->problems[0].name[0] != '\0'; cold++)
     add_score(r, cold);
+  if (o->errors)
+    add_errors(o, r);
 }
 
 /* ---- Timing ------------------------------------------------------------------------------------------------------ */

@@ -27,6 +27,8 @@ static const char usage[] =
     "  --variants GLOB      of these the rows whose names match, as '*128x128x8*'\n"
     "  --production         what sgemm_run() picks, besides the rows\n"
     "  --production-only    that and no row: on a GPU, beside cuBLAS, a whole shape file in seconds\n"
+    "  --errors             on a GPU: how far production and cuBLAS are off, and the ratio: of each shape the largest\n"
+    "                       |C - double reference| / |A||B|. It implies --production\n"
     "how they are timed, on a GPU\n"
     "  --hot                the same matrices again and again (default)\n"
     "  --cold               matrices that twice the L2 has passed since; with --hot both\n"
@@ -67,7 +69,7 @@ typedef struct options {
   size_t problem_count;
   char stages[SGEMM_STAGE_COUNT]; /* 1: asked for */
   const char *variants;           /* glob, or NULL */
-  int production, production_only, hot, cold;
+  int production, production_only, errors, hot, cold;
   int reps; /* 0: until the spread is small or the time is up */
   double seconds;
   const char *gpu;
@@ -239,8 +241,8 @@ static int is_one_of(const char *name, const char *const *names) {
 
 /* Where the option's presence is kept; NULL if it is none of those without a value. */
 static int *flag_of(options *o, const char *name) {
-  static const char *const names[] = {"--production", "--production-only", "--hot", "--cold"};
-  int *const flags[] = {&o->production, &o->production_only, &o->hot, &o->cold};
+  static const char *const names[] = {"--production", "--production-only", "--errors", "--hot", "--cold"};
+  int *const flags[] = {&o->production, &o->production_only, &o->errors, &o->hot, &o->cold};
   size_t i;
   for (i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0)
@@ -254,7 +256,7 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
   static const char *const valued[] = {"--m",         "--n",        "--k",    "--sizes",    "--shapes", "--op",
                                        "--stages",    "--variants", "--time", "--reps",     "--gpu",    "--peak",
                                        "--bandwidth", "--csv",      "--json", "--markdown", NULL};
-  static const char *const gpu_only[] = {"--hot", "--cold", "--time", "--reps", NULL};
+  static const char *const gpu_only[] = {"--errors", "--hot", "--cold", "--time", "--reps", NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
   static list sides[3];
   char op[3] = "NN";
@@ -344,7 +346,7 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     return fail("--m, --n and --k make more than 4096 shapes", "too many");
   if (o->production_only && asked_rows != NULL)
     return fail("--production-only measures none of the rows that this option picks", asked_rows);
-  o->production |= o->production_only;
+  o->production |= o->production_only || o->errors;
   if (o->seconds == 0.0)
     o->seconds = o->production_only ? 0.1 : 2.0;
   for (s = 0; s < SGEMM_VARIANT_COUNT && !selected(o, (sgemm_variant)s); s++)

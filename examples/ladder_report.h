@@ -60,6 +60,7 @@ typedef union cell {
   X(clock_after_mhz,   "", "MHz",      5,      0)    /* with the last */                                               \
   X(power_w,           "", "",         HIDDEN, 0)                                                                      \
   X(throttle,          "", "",         HIDDEN, TEXT) /* why clocks were held down; none; nothing without NVML */       \
+  X(error_over_cublas, "", "",         HIDDEN, 0)    /* the componentwise one over cuBLAS's */                         \
   RESULT_COLUMNS(X)
 #define COUNT_COLUMNS(X)
 

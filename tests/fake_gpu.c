@@ -1,6 +1,6 @@
 /* A GPU that computes on the CPU, ours by the CPU model and cuBLAS in double, and whose time is known beforehand: a
    call of cuBLAS takes 1 ms, a sample of ours 1 ms for each 256 bytes that were last set, all sets of C that is. It
-   loses a result of ours where n is 13, and has no more than 1 GiB for a matrix. Link with --wrap=sgemm_device_query. */
+   loses a result of ours where n is 13, and has no more than 1 GiB for a matrix. --wrap=sgemm_device_query links it. */
 #include "tests/fake_gpu.h"
 
 #define matrices_fill fill_on_host

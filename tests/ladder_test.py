@@ -105,7 +105,7 @@ class Arguments(LadderTest):
         self.refused("--m", "1:100:1", "--n", "1:100:1", says="4096")
 
     def test_timing_is_for_gpus(self):
-        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"]]:
+        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"]]:
             self.refused(*arguments, says="this is the CPU model")
 
     def test_files(self):
@@ -424,6 +424,37 @@ class Gpu(LadderTest):
         self.assertEqual((context["score_hot"], context["score_hot_worst"], context["score_hot_worst_shape"]),
                          (0, 0, "lost"))
         self.assertRegex(out, r"8 results, 1 wrong\nscore, hot: 0\.000 of .* 4 shapes; worst 0\.000: lost\n\Z")
+
+    def test_errors(self):
+        for modes in [["--cold"], ["--hot", "--cold"]]:
+            out, rows, context = self.suite("--errors", "--production-only", *modes)
+            errors = {(row["shape"], row["variant"]): float(row["componentwise_error"]) for row in rows}
+            ratios = {shape: errors[shape, "production"] / errors[shape, "cublas"] for shape, _ in errors}
+            for row in rows:
+                self.assertAlmostEqual(float(row["error_over_cublas"]),
+                                       ratios[row["shape"]] if row["variant"] == "production" else 1, places=6)
+            mean, worst = math.prod(ratios.values()) ** (1 / 3), max(ratios, key=ratios.get)
+            self.assertAlmostEqual(context["error_ratio"], mean, places=6)
+            self.assertAlmostEqual(context["error_ratio_largest"], ratios[worst], places=6)
+            self.assertEqual(context["error_ratio_largest_shape"], worst)
+            table = [line.split() for line in out[out.index("largest |C - double reference| / |A||B|"):].splitlines()]
+            self.assertEqual(table[2:5], [[shape, *(f"{errors[shape, of]:.3e}" for of in ("production", "cublas")),
+                                           f"{ratios[shape]:.3f}"] for shape in ("tall", "wide", "batch")])
+            line = f"errors: {mean:.3f} of cuBLAS's, geometric mean of 3 shapes; largest {ratios[worst]:.3f}: {worst}"
+            self.assertEqual(out.splitlines()[-1], line)
+            self.assertIn(f"- {line}", (self.directory / "x.md").read_text().splitlines())
+        status, out, err = self.run_program(self.program, "--sizes", "12", "--errors", "--variants", "-", "--reps", "1")
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, r"\nerrors: .* of 1 shapes; largest .*: 12x12x12/NN\n\Z")
+
+    def test_nan_is_an_infinite_error(self):
+        out, rows, context = self.suite("--errors", "--production-only", shapes=self.SHAPES + "lost,4,13,5,2,NN\n",
+                                        status=1)
+        self.assertEqual([rows[-1][key] for key in ("verdict", "componentwise_error", "error_over_cublas")],
+                         ["WRONG", "inf", "inf"])
+        self.assertEqual([context[f"error_ratio{what}"] for what in ("", "_largest", "_largest_shape")],
+                         [math.inf, math.inf, "lost"])
+        self.assertRegex(out, r"\nerrors: inf of cuBLAS's, geometric mean of 4 shapes; largest inf: lost\n\Z")
 
     def test_cut_short(self):
         """The second shape does not fit the GPU: the first one's rows are there."""
