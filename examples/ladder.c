@@ -49,11 +49,22 @@ static void print_problem(const problem *q, int cold) {
   printf("op %s, uniform [-1, 1), on the %s%s\n", q->op, machine_name(), !RUNS_ON_GPU ? "" : cold ? ", cold" : ", hot");
 }
 
-/* The cells that say what was measured, and a name that no other row has. */
+/* No other problem and mode has that name. */
+static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
+  char batch[24] = "";
+  if (q->batch > 1)
+    snprintf(batch, sizeof batch, "x%lld", (long long)q->batch);
+  snprintf(name, CASE_MOST, "%lldx%lldx%lld%s/%s%s%s%s", (long long)q->m, (long long)q->n, (long long)q->k, batch,
+           q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
+}
+
+/* The cells that say what was measured, and the row's name. */
 static void fill_case(const meter *m, const problem *q, const data *d, subject s, int cold, row *w) {
   const sgemm_variant_info *v = sgemm_variant_get(picked(m, s, &d->p));
-  char batch[24] = "";
+  char name[CASE_MOST];
   cell *cells = w->cells;
+  w->subject = s;
+  w->cold = cold;
   cells[COLUMN_variant].text = subject_name(s);
   cells[COLUMN_stage].text = s < SGEMM_VARIANT_COUNT ? v->stage_name : NULL;
   cells[COLUMN_picked].text = v ? v->name : NULL;
@@ -63,42 +74,58 @@ static void fill_case(const meter *m, const problem *q, const data *d, subject s
   cells[COLUMN_k].number = (double)q->k;
   cells[COLUMN_batch].number = (double)q->batch;
   cells[COLUMN_op].text = q->op;
-  if (q->batch > 1)
-    snprintf(batch, sizeof batch, "x%lld", (long long)q->batch);
-  snprintf(w->name, sizeof w->name, "%s/%lldx%lldx%lld%s/%s%s%s%s", subject_name(s), (long long)q->m, (long long)q->n,
-           (long long)q->k, batch, q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
+  name_case(q, cold, name);
+  snprintf(w->name, sizeof w->name, "%s/%s", subject_name(s), name);
 }
 
-/* 0, 1 if a result is wrong, or 2 and the fault was said. */
-static int run_problem(meter *m, const problem *q, const options *o, int cold, int quiet, report *r, int *done,
-                       int all) {
+/* The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability,
+   3.1). */
+static void fill_error(meter *m, double error, row *w) {
+  const double over_bound = error / ((w->cells[COLUMN_k].number + 2.0) * 0x1p-24);
+  w->wrong = over_bound > 1.0;
+  w->cells[COLUMN_componentwise_error].number = error;
+  w->cells[COLUMN_error_over_bound].number = over_bound;
+  w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
+  compare_error(m, w);
+}
+
+/* What was written reaches the file now and stays there if the ladder is killed. 0, or 2 and the fault was said. */
+static int flush(FILE *file, const char *path) {
+  errno = 0;
+  if (fflush(file) == 0 && !ferror(file))
+    return 0;
+  return fail(errno != 0 ? strerror(errno) : "not all could be written", path);
+}
+
+/* 0, 1 if a result is wrong, or 2 and the fault was said. csv may be NULL. */
+static int run_problem(meter *m, const problem *q, const options *o, int cold, int quiet, FILE *csv, report *r,
+                       int *done, int all) {
   subject subjects[SUBJECT_COUNT];
   const int count = list_subjects(o, subjects);
+  char name[CASE_MOST];
   data d;
   int i, wrong = 0, failed = 0;
+  name_case(q, cold, name);
   if (open_data(&d, q, bytes_to_pass(m, cold)))
-    return fail("not enough memory for", "the matrices");
+    return fail("not enough memory for the matrices", name);
   for (i = 0; i < count && !failed; i++) {
-    const char *name = subject_name(subjects[i]);
     row *w = add_row(r);
-    double error = NAN;
+    double error;
     int set = 0;
     if (w == NULL) {
       failed = fail("not enough memory for", "the results");
       break;
     }
-    show_progress(++*done, all, name);
+    show_progress(++*done, all, subject_name(subjects[i]));
     fill_case(m, q, &d, subjects[i], cold, w);
-    if (spoil(&d) || measure(m, subjects[i], &d, o, cold, w, &set) || worst_error(&d, set, &error)) {
+    if (spoil(&d) || measure(m, subjects[i], &d, o, cold, w, &set) || error_of(&d, set, &error)) {
       clear_progress();
       failed = fail("the run failed", w->name);
       break;
     }
     clear_progress();
-    w->wrong = !(error <= 1.0);
+    fill_error(m, error, w);
     wrong |= w->wrong;
-    w->cells[COLUMN_error_over_bound].number = error;
-    w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
     if (!quiet && i == 0) {
       if (*done > 1)
         putchar('\n');
@@ -108,62 +135,76 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
     }
     if (!quiet)
       print_row(w);
+    if (csv != NULL) {
+      write_csv_row(w, csv);
+      failed = flush(csv, o->csv);
+    }
   }
   close_data(&d);
   return failed ? failed : wrong;
 }
 
-static int run_ladder(meter *m, const options *o, int quiet, report *r) {
+static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *r) {
   subject subjects[SUBJECT_COUNT];
   const int all = list_subjects(o, subjects) * (int)o->problem_count * (o->hot + o->cold);
   size_t q, i, wrong = 0;
   int status = 0, cold, done = 0;
   for (q = 0; q < o->problem_count; q++)
     for (cold = !o->hot; cold <= o->cold; cold++)
-      if ((status = run_problem(m, &o->problems[q], o, cold, quiet, r, &done, all)) == 2)
+      if ((status = run_problem(m, &o->problems[q], o, cold, quiet, csv, r, &done, all)) == 2)
         return status;
+  sum_up(o, r);
   for (i = 0; i < r->row_count; i++)
     wrong += (size_t)r->rows[i].wrong;
   if (!quiet) {
     putchar('\n');
     print_legend(r);
-    printf(
-        "error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, 1 is the bound, in %d rows or all of fewer\n"
-        "%zu results, %zu wrong\n",
-        SAMPLED_ROWS, r->row_count, wrong);
+    printf("error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, 1 is the bound; of %d rows and %d results "
+           "at least\n"
+           "%zu results, %zu wrong\n",
+           COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
+    print_errors(o, r);
+    for (i = 0; i < (size_t)r->summary_count; i++)
+      printf("%s\n", r->summary[i]);
   }
   return wrong > 0;
 }
 
+/* The CSV gets its rows one by one, the others all at the end. */
+enum { CSV, JSON, MARKDOWN, OUTPUTS };
+
 typedef struct output {
   const char *path; /* NULL: not asked for; -: standard output */
-  void (*write)(const report *, FILE *);
   FILE *file;
 } output;
 
 /* All of them before anything is measured. 0, or 2 and the fault was said. */
-static int open_outputs(output *outputs, int count) {
+static int open_outputs(output *outputs) {
   int i;
-  for (i = 0; i < count; i++) {
+  for (i = 0; i < OUTPUTS; i++) {
     if (outputs[i].path == NULL)
       continue;
     outputs[i].file = strcmp(outputs[i].path, "-") == 0 ? stdout : fopen(outputs[i].path, "w");
     if (outputs[i].file == NULL)
       return fail(strerror(errno), outputs[i].path);
   }
-  return 0;
+  if (outputs[CSV].file == NULL)
+    return 0;
+  write_csv_header(outputs[CSV].file);
+  return flush(outputs[CSV].file, outputs[CSV].path);
 }
 
-static int write_outputs(output *outputs, int count, const report *r) {
-  int i;
-  for (i = 0; i < count; i++) {
-    if (outputs[i].file == NULL)
-      continue;
-    outputs[i].write(r, outputs[i].file);
-    if (fflush(outputs[i].file) != 0 || ferror(outputs[i].file))
-      return fail("not all could be written", outputs[i].path);
+static int write_outputs(const output *outputs, const report *r) {
+  int status = 0;
+  if (outputs[JSON].file != NULL) {
+    write_json(r, outputs[JSON].file);
+    status = flush(outputs[JSON].file, outputs[JSON].path);
   }
-  return 0;
+  if (status == 0 && outputs[MARKDOWN].file != NULL) {
+    write_markdown(r, outputs[MARKDOWN].file);
+    status = flush(outputs[MARKDOWN].file, outputs[MARKDOWN].path);
+  }
+  return status;
 }
 
 int main(int argc, char **argv) {
@@ -171,24 +212,24 @@ int main(int argc, char **argv) {
   static meter m;
   report r = {0};
   const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called, which paths go by */
-  output outputs[] = {{NULL, write_csv, NULL}, {NULL, write_json, NULL}, {NULL, write_markdown, NULL}};
+  output outputs[OUTPUTS] = {{NULL, NULL}};
   int i, status, quiet = 0;
   if (directory != NULL && chdir(directory) != 0)
     return fail("BUILD_WORKING_DIRECTORY is no directory", directory);
   status = parse(&o, argc, argv, RUNS_ON_GPU, DEFAULT_M, DEFAULT_N, DEFAULT_K);
   if (status != 0)
-    return status == 1 ? 0 : status;
-  outputs[0].path = o.csv;
-  outputs[1].path = o.json;
-  outputs[2].path = o.markdown;
+    return status == 1 ? flush(stdout, "standard output") : status;
+  outputs[CSV].path = o.csv;
+  outputs[JSON].path = o.json;
+  outputs[MARKDOWN].path = o.markdown;
   if (!machine_present())
     return fail("no device to run on", machine_name());
-  if ((status = open_meter(&m, &o, &r)) != 0 || (status = open_outputs(outputs, 3)) != 0)
+  if ((status = open_meter(&m, &o, &r)) != 0 || (status = open_outputs(outputs)) != 0)
     return status;
-  for (i = 0; i < 3; i++)
+  for (i = 0; i < OUTPUTS; i++)
     quiet |= outputs[i].file == stdout;
-  status = run_ladder(&m, &o, quiet, &r);
-  if (status != 2 && write_outputs(outputs, 3, &r) != 0)
+  status = run_ladder(&m, &o, quiet, outputs[CSV].file, &r);
+  if (status != 2 && (write_outputs(outputs, &r) != 0 || flush(stdout, "standard output") != 0))
     status = 2;
   free(r.rows);
   close_meter(&m);

@@ -93,7 +93,7 @@ typedef struct meter {
   void *workspace;
   nvml nvml;
   cudaEvent_t start, stop;
-  double cublas_ms; /* of the problem at hand */
+  double cublas_ms, cublas_error; /* of the problem at hand */
   char cublas_version[24], runtime[24];
   float samples[SAMPLES_MOST]; /* ascending */
 } meter;
@@ -177,6 +177,106 @@ static void print_legend(const report *r) {
     printf("throttled in %zu of %zu cases: %s\n", held, r->row_count, reason);
 }
 
+/* ---- The suite --------------------------------------------------------------------------------------------------- */
+
+/* Of what sgemm_run() picks, in one mode: a value's geometric mean over the rows, and the row where it is worst. */
+typedef struct digest {
+  size_t count;
+  double mean, worst;
+  const row *at;
+} digest;
+
+static digest digest_of(const report *r, int cold, double (*value)(const row *), int lowest_is_worst) {
+  digest d = {0, 0.0, 0.0, NULL};
+  size_t i;
+  for (i = 0; i < r->row_count; i++) {
+    const row *w = &r->rows[i];
+    double v;
+    if (w->subject != SUBJECT_PRODUCTION || w->cold != cold)
+      continue;
+    v = value(w);
+    d.mean += log(v);
+    d.count++;
+    if (d.at == NULL || (lowest_is_worst ? v < d.worst : v > d.worst)) {
+      d.worst = v;
+      d.at = w;
+    }
+  }
+  d.mean = isinf(d.worst) ? d.worst : exp(d.mean / (double)d.count);
+  return d;
+}
+
+/* Its name in the shape file, or its sizes. */
+static const char *case_of(const row *w) {
+  return w->cells[COLUMN_shape].text != NULL ? w->cells[COLUMN_shape].text : strchr(w->name, '/') + 1;
+}
+
+/* cuBLAS's time over ours; a wrong result has no speed. */
+static double speed_of(const row *w) { return w->wrong ? 0.0 : w->cells[COLUMN_percent_of_cublas].number / 100.0; }
+
+static void add_score(report *r, int cold) {
+  const digest d = digest_of(r, cold, speed_of, 1);
+  if (d.count == 0)
+    return;
+  add_number(r, cold ? "score_cold" : "score_hot", d.mean);
+  add_number(r, cold ? "score_cold_worst" : "score_hot_worst", d.worst);
+  add_text(r, cold ? "score_cold_worst_shape" : "score_hot_worst_shape", d.at->cells[COLUMN_shape].text);
+  snprintf(r->summary[r->summary_count++], sizeof *r->summary,
+           "score, %s: %.3f of cuBLAS's speed, geometric mean of %zu shapes; worst %.3f: %s", cold ? "cold" : "hot",
+           d.mean, d.count, d.worst, d.at->cells[COLUMN_shape].text);
+}
+
+/* Of a row whose error is filled in; cuBLAS's comes first. Infinite beside cuBLAS too where either is. */
+static void compare_error(meter *m, row *w) {
+  const double ours = w->cells[COLUMN_componentwise_error].number;
+  if (w->subject == SUBJECT_CUBLAS)
+    m->cublas_error = ours;
+  w->cells[COLUMN_error_over_cublas].number = !isfinite(ours) || !isfinite(m->cublas_error) ? INFINITY
+                                              : ours == m->cublas_error                     ? 1.0
+                                                                                            : ours / m->cublas_error;
+}
+
+static double error_of_row(const row *w) { return w->cells[COLUMN_error_over_cublas].number; }
+
+/* The mode whose errors are told where there are both: they do not depend on it. */
+static int errors_cold(const options *o) { return !o->hot; }
+
+static void add_errors(const options *o, report *r) {
+  const digest d = digest_of(r, errors_cold(o), error_of_row, 0);
+  add_number(r, "error_ratio", d.mean);
+  add_number(r, "error_ratio_largest", d.worst);
+  add_text(r, "error_ratio_largest_shape", case_of(d.at));
+  snprintf(r->summary[r->summary_count++], sizeof *r->summary,
+           "errors: %.3f of cuBLAS's, geometric mean of %zu shapes; largest %.3f: %s", d.mean, d.count, d.worst,
+           case_of(d.at));
+}
+
+static void print_errors(const options *o, const report *r) {
+  double cublas = NAN;
+  size_t i;
+  if (!o->errors)
+    return;
+  printf("\nlargest |C - double reference| / |A||B|\n%-40s %10s %10s %7s\n", "shape", "production", "cublas", "ratio");
+  for (i = 0; i < r->row_count; i++) {
+    const row *w = &r->rows[i];
+    const double error = w->cells[COLUMN_componentwise_error].number;
+    if (w->subject == SUBJECT_CUBLAS)
+      cublas = error;
+    else if (w->subject == SUBJECT_PRODUCTION && w->cold == errors_cold(o))
+      printf("%-40s %10.3e %10.3e %7.3f\n", case_of(w), error, cublas, error_of_row(w));
+  }
+  putchar('\n');
+}
+
+/* What can be said when all is measured: only a shape file names its problems, and has a score. */
+static void sum_up(const options *o, report *r) {
+  int cold;
+  for (cold = 0; cold < 2 && o->problems[0].name[0] != '\0'; cold++)
+    add_score(r, cold);
+  if (o->errors)
+    add_errors(o, r);
+}
+
 /* ---- Timing ------------------------------------------------------------------------------------------------------ */
 
 /* Row-major C = A B is column-major C' = B' A'. */
@@ -205,13 +305,24 @@ static int run_calls(const meter *m, subject s, const data *d, int calls, int *s
   return bad;
 }
 
-/* Milliseconds of one of these calls, on the device. */
-static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, float *ms) {
-  const int bad = cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
-                  cudaEventRecord(m->stop, NULL) != cudaSuccess || cudaEventSynchronize(m->stop) != cudaSuccess ||
-                  cudaEventElapsedTime(ms, m->start, m->stop) != cudaSuccess;
+/* Milliseconds of one of these calls, on the device. While they run, what the driver tells goes into the cells. */
+static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, cell *cells, float *ms) {
+  if (cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
+      cudaEventRecord(m->stop, NULL) != cudaSuccess)
+    return 1;
+  cells[COLUMN_clock_after_mhz].number = clock_mhz(&m->nvml);
+  cells[COLUMN_power_w].number = power_w(&m->nvml);
+  cells[COLUMN_throttle].text = throttle(&m->nvml);
+  if (cudaEventSynchronize(m->stop) != cudaSuccess || cudaEventElapsedTime(ms, m->start, m->stop) != cudaSuccess)
+    return 1;
   *ms /= (float)calls;
-  return bad;
+  return 0;
+}
+
+static double seconds_since(const struct timespec *start) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
 }
 
 /* Between the sorted samples where it falls between two. */
@@ -235,42 +346,38 @@ static int is_enough(const meter *m, const options *o, int count, double seconds
 
 /* Fills all cells but those of the case and of the check. 0 is success; *set is one that timed calls have written. */
 static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
+  /* The first launch also loads the kernel: it counts as what it took at least. */
+  double warm = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch / m->ffma_gflops * 1e-9;
   float ms = 0.0f;
-  double seconds = 0.0;
-  int count = 0, calls, i;
+  int count = 0, calls = 1, i;
+  struct timespec start;
   clock_t cpu;
   cell *cells = w->cells;
   sgemm_metrics r;
   *set = d->sets - 1;
-  do { /* the first launch loads the kernel, and the clock rises */
-    if (time_calls(m, s, d, 1, set, &ms))
-      return 1;
-    seconds += ms * 1e-3;
-  } while (seconds < WARM_UP_SECONDS);
-  calls = ms < 1.0f ? (int)(1.0f / ms) + 1 : 1; /* a sample takes a millisecond at least */
-  if (run_calls(m, s, d, calls, set))
+  if (run_calls(m, s, d, 1, set))
     return 1;
-  cells[COLUMN_clock_before_mhz].number = clock_mhz(&m->nvml);
+  while (warm < WARM_UP_SECONDS) { /* the clock rises */
+    if (time_calls(m, s, d, calls, set, cells, &ms))
+      return 1;
+    warm += ms * 1e-3 * calls;
+    calls = ms < 1.0f ? (int)(1.0f / ms) + 1 : 1; /* a sample takes a millisecond at least */
+  }
   if (machine_wait())
     return 1;
+  clock_gettime(CLOCK_MONOTONIC, &start);
   cpu = clock();
-  for (seconds = 0.0; !is_enough(m, o, count, seconds); count++) {
-    if (time_calls(m, s, d, calls, set, &ms))
+  for (; !is_enough(m, o, count, seconds_since(&start)); count++) {
+    if (time_calls(m, s, d, calls, set, cells, &ms))
       return 1;
-    seconds += ms * 1e-3 * calls;
+    if (count == 0)
+      cells[COLUMN_clock_before_mhz].number = cells[COLUMN_clock_after_mhz].number;
     for (i = count; i > 0 && m->samples[i - 1] > ms; i--)
       m->samples[i] = m->samples[i - 1];
     m->samples[i] = ms;
   }
   w->iterations = (int64_t)count * calls;
   w->cpu_ms = (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC / (double)w->iterations;
-  if (run_calls(m, s, d, calls, set))
-    return 1;
-  cells[COLUMN_clock_after_mhz].number = clock_mhz(&m->nvml);
-  cells[COLUMN_power_w].number = power_w(&m->nvml);
-  cells[COLUMN_throttle].text = throttle(&m->nvml);
-  if (machine_wait())
-    return 1;
   w->real_ms = quantile(m->samples, count, 0.5);
   if (s == SUBJECT_CUBLAS)
     m->cublas_ms = w->real_ms;

@@ -105,6 +105,11 @@ static void print_legend(const report *r) {
        "bound: the lowest of these two and the FMA peak; regs: by ptxas for that GPU, - where it was not asked");
 }
 
+/* Counts have no score, and there is nothing to hold errors against. */
+static void sum_up(const options *o, report *r) { (void)o, (void)r; }
+static void print_errors(const options *o, const report *r) { (void)o, (void)r; }
+static void compare_error(meter *m, row *w) { (void)m, (void)w; }
+
 /* The row that runs for a subject. */
 static sgemm_variant picked(const meter *m, subject s, const sgemm_params *p) {
   return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, m->gpu.device.multiprocessors) : (sgemm_variant)s;

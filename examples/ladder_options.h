@@ -17,23 +17,30 @@ static const char usage[] =
     "  --m --n --k SIZES    each a list of numbers and ranges: 512, 256,512, 1024:4096:1024 (with the end); 1 to "
     "1048576\n"
     "  --sizes SIZES        squares instead\n"
-    "  --shapes FILE        CSV instead, its header name,m,n,k,batch,op\n"
+    "  --shapes FILE        CSV instead, its header name,m,n,k,batch,op; on a GPU, with --production or\n"
+    "                       --production-only, it ends with the score: cuBLAS's time over ours, the geometric mean of "
+    "all\n"
+    "                       shapes and the worst, hot and cold apart; a wrong result counts as 0\n"
     "  --op OP              NN (default), NT, TN or TT\n"
     "which kernels\n"
     "  --stages NAME,...    the stages below; all of them by default\n"
     "  --variants GLOB      of these the rows whose names match, as '*128x128x8*'\n"
     "  --production         what sgemm_run() picks, besides the rows\n"
+    "  --production-only    that and no row: on a GPU, beside cuBLAS, a whole shape file in seconds\n"
+    "  --errors             on a GPU: how far production and cuBLAS are off, and the ratio: of each shape the largest\n"
+    "                       |C - double reference| / |A||B|. It implies --production\n"
     "how they are timed, on a GPU\n"
     "  --hot                the same matrices again and again (default)\n"
     "  --cold               matrices that twice the L2 has passed since; with --hot both\n"
-    "  --time SECONDS       a case, at most, but 3 samples; 2 by default. It ends sooner with 10 samples, 0.5 s and a\n"
-    "                       spread below 0.5 %\n"
+    "  --time SECONDS       a case, at most, but 3 samples; 2 by default, 0.1 with --production-only. It ends\n"
+    "                       sooner with 10 samples, 0.5 s and a spread below 0.5 %\n"
     "  --reps N             just N samples a case, 1 to 4000\n"
     "what they are held against, without a GPU\n"
     "  --gpu NAME           H200 (default), A100, RTX3090 or RTX3070\n"
     "  --peak GFLOPS --bandwidth GBS    another one, with 128 lanes an SM\n"
     "what is written, - for standard output in place of the table\n"
-    "  --csv FILE  --json FILE  --markdown FILE\n"
+    "  --csv FILE           row by row, so that a run cut short keeps what it measured\n"
+    "  --json FILE  --markdown FILE     at the end\n"
     "exit status: 0, 1 where a result is wrong, 2 where the ladder could not run\n"
     "stages:";
 
@@ -62,8 +69,8 @@ typedef struct options {
   size_t problem_count;
   char stages[SGEMM_STAGE_COUNT]; /* 1: asked for */
   const char *variants;           /* glob, or NULL */
-  int production, hot, cold;
-  int reps; /* 0: until the spread is small */
+  int production, production_only, errors, hot, cold;
+  int reps; /* 0: until the spread is small or the time is up */
   double seconds;
   const char *gpu;
   double peak_gflops, bandwidth_gbs; /* 0: of the gpu */
@@ -222,7 +229,7 @@ static int combine(options *o, sizes_by by, const list *m, const list *n, const 
 
 static int selected(const options *o, sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  return sgemm_compiled(variant) && o->stages[v->stage] &&
+  return !o->production_only && sgemm_compiled(variant) && o->stages[v->stage] &&
          (o->variants == NULL || fnmatch(o->variants, v->name, 0) == 0);
 }
 
@@ -232,23 +239,32 @@ static int is_one_of(const char *name, const char *const *names) {
   return *names != NULL;
 }
 
+/* Where the option's presence is kept; NULL if it is none of those without a value. */
+static int *flag_of(options *o, const char *name) {
+  static const char *const names[] = {"--production", "--production-only", "--errors", "--hot", "--cold"};
+  int *const flags[] = {&o->production, &o->production_only, &o->errors, &o->hot, &o->cold};
+  size_t i;
+  for (i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i]) == 0)
+      return flags[i];
+  return NULL;
+}
+
 /* on_gpu: what this build runs on; m, n, k: the sizes where none are asked for.
    0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
 static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
-  static const char *const flags[] = {"--production", "--hot", "--cold", NULL};
   static const char *const valued[] = {"--m",         "--n",        "--k",    "--sizes",    "--shapes", "--op",
                                        "--stages",    "--variants", "--time", "--reps",     "--gpu",    "--peak",
                                        "--bandwidth", "--csv",      "--json", "--markdown", NULL};
-  static const char *const gpu_only[] = {"--hot", "--cold", "--time", "--reps", NULL};
+  static const char *const gpu_only[] = {"--errors", "--hot", "--cold", "--time", "--reps", NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
   static list sides[3];
   char op[3] = "NN";
-  const char *shapes = NULL, *asked_op = NULL;
+  const char *shapes = NULL, *asked_op = NULL, *asked_rows = NULL;
   sizes_by by = BY_DEFAULT;
   int i, s, to_stdout = 0;
   memset(o, 0, sizeof *o);
   memset(o->stages, 1, sizeof o->stages);
-  o->seconds = 2.0;
   for (i = 0; i < 3; i++) {
     sides[i].values[0] = i == 0 ? m : i == 1 ? n : k;
     sides[i].count = 1;
@@ -256,6 +272,7 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
   for (i = 1; i < argc; i++) {
     const char *name = argv[i], *value = NULL;
     sizes_by now = by;
+    int *const flag = flag_of(o, name);
     if (strcmp(name, "--help") == 0) {
       fputs(usage, stdout);
       for (s = 0; s < SGEMM_STAGE_COUNT; s++)
@@ -263,14 +280,14 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
       putchar('\n');
       return 1;
     }
-    if (!is_one_of(name, flags) && !is_one_of(name, valued))
+    if (flag == NULL && !is_one_of(name, valued))
       return fail("unknown option (--help lists them)", name);
     if (!on_gpu && is_one_of(name, gpu_only))
       return fail("an option of the GPU build, and this is the CPU model", name);
     if (on_gpu && is_one_of(name, model_only))
       return fail("an option of the CPU model, and this is the GPU build", name);
-    if (is_one_of(name, flags)) {
-      *(strcmp(name, "--hot") == 0 ? &o->hot : strcmp(name, "--cold") == 0 ? &o->cold : &o->production) = 1;
+    if (flag != NULL) {
+      *flag = 1;
       continue;
     }
     if (++i == argc)
@@ -280,10 +297,12 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
       if (!parse_op(op, asked_op = value))
         return fail("--op is not NN, NT, TN or TT", value);
     } else if (strcmp(name, "--stages") == 0) {
+      asked_rows = name;
       if (!parse_stages(o, value))
         return fail("--stages names an unknown stage (--help lists them)", value);
     } else if (strcmp(name, "--variants") == 0) {
       o->variants = value;
+      asked_rows = name;
     } else if (strcmp(name, "--reps") == 0) {
       const char *text = value;
       if ((o->reps = (int)parse_number(&text, SAMPLES_MOST, "")) == 0)
@@ -325,6 +344,11 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     return fail("each shape of the file has an op of its own, so --op is not for --shapes", asked_op);
   if (by != BY_FILE && !combine(o, by, &sides[0], &sides[1], &sides[2], op))
     return fail("--m, --n and --k make more than 4096 shapes", "too many");
+  if (o->production_only && asked_rows != NULL)
+    return fail("--production-only measures none of the rows that this option picks", asked_rows);
+  o->production |= o->production_only || o->errors;
+  if (o->seconds == 0.0)
+    o->seconds = o->production_only ? 0.1 : 2.0;
   for (s = 0; s < SGEMM_VARIANT_COUNT && !selected(o, (sgemm_variant)s); s++)
     ;
   if (s == SGEMM_VARIANT_COUNT && !o->production)

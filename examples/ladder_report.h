@@ -39,8 +39,9 @@ typedef union cell {
   X(picked,  "", "",        HIDDEN, TEXT) /* the row that production is here */
 
 #define RESULT_COLUMNS(X)                                                                                              \
-  X(error_over_bound, "", "error", 6, 4)                                                                               \
-  X(verdict,          "", "",      5, TEXT)
+  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows compared */               \
+  X(error_over_bound,    "", "error", 6,      4)                                                                       \
+  X(verdict,             "", "",      5,      TEXT)
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
@@ -59,6 +60,7 @@ typedef union cell {
   X(clock_after_mhz,   "", "MHz",      5,      0)    /* with the last */                                               \
   X(power_w,           "", "",         HIDDEN, 0)                                                                      \
   X(throttle,          "", "",         HIDDEN, TEXT) /* why clocks were held down; none; nothing without NVML */       \
+  X(error_over_cublas, "", "",         HIDDEN, 0)    /* the componentwise one over cuBLAS's */                         \
   RESULT_COLUMNS(X)
 #define COUNT_COLUMNS(X)
 
@@ -102,8 +104,11 @@ typedef struct fact {
   double number;
 } fact;
 
+enum { CASE_MOST = 112 };
+
 typedef struct row {
-  char name[160]; /* of the benchmark: variant/mxnxk/op and more */
+  char name[CASE_MOST + 48]; /* of the benchmark: variant/mxnxk/op and more */
+  int subject, cold;
   double real_ms, cpu_ms;
   int64_t iterations;
   int wrong;
@@ -115,6 +120,8 @@ typedef struct report {
   size_t row_count;
   fact facts[24];
   int fact_count;
+  char summary[3][128]; /* what people read below the rows; programs get it as facts */
+  int summary_count;
 } report;
 
 static void add_text(report *r, const char *key, const char *text) {
@@ -192,27 +199,28 @@ static void print_row(const row *w) {
 
 /* ---- For programs ------------------------------------------------------------------------------------------------ */
 
-/* Nine digits give every float back; an empty field is no value. */
-static void write_csv(const report *r, FILE *file) {
-  size_t i;
+static void write_csv_header(FILE *file) {
   int c;
   for (c = 0; c < COLUMN_COUNT; c++)
     fprintf(file, "%s%s", c ? "," : "", columns[c].key);
   fputc('\n', file);
-  for (i = 0; i < r->row_count; i++) {
-    for (c = 0; c < COLUMN_COUNT; c++) {
-      const cell value = r->rows[i].cells[c];
-      fputs(c ? "," : "", file);
-      if (columns[c].decimals == TEXT)
-        fputs(value.text ? value.text : "", file);
-      else if (!isnan(value.number))
-        fprintf(file, "%.9g", value.number);
-    }
-    fputc('\n', file);
-  }
 }
 
-/* JSON has neither NaN nor infinity. No text of the ladder's needs an escape. */
+/* Nine digits give every float back; an empty field is no value. */
+static void write_csv_row(const row *w, FILE *file) {
+  int c;
+  for (c = 0; c < COLUMN_COUNT; c++) {
+    const cell value = w->cells[c];
+    fputs(c ? "," : "", file);
+    if (columns[c].decimals == TEXT)
+      fputs(value.text ? value.text : "", file);
+    else if (!isnan(value.number))
+      fprintf(file, "%.9g", value.number);
+  }
+  fputc('\n', file);
+}
+
+/* JSON has no NaN, and for infinity only a number that is read as one. No text of the ladder's needs an escape. */
 static void write_value(FILE *file, const char *key, const char *text, double number) {
   fprintf(file, "\"%s\": ", key);
   if (text != NULL)
@@ -220,7 +228,7 @@ static void write_value(FILE *file, const char *key, const char *text, double nu
   else if (isfinite(number))
     fprintf(file, "%.9g", number);
   else
-    fputs("null", file);
+    fputs(isnan(number) ? "null" : "1e999", file);
 }
 
 /* Google Benchmark's layout, so that its compare.py reads it: the columns are counters. */
@@ -281,6 +289,8 @@ static void write_markdown(const report *r, FILE *file) {
         fprintf(file, " %s |", shown(&columns[c], w->cells[c], text));
     fputc('\n', file);
   }
+  for (c = 0; c < r->summary_count; c++)
+    fprintf(file, "%s- %s\n", c ? "" : "\n", r->summary[c]);
 }
 
 #endif

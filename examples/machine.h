@@ -25,6 +25,11 @@ static inline void *machine_alloc(size_t bytes) {
 
 static inline void machine_free(void *p) { cudaFree(p); }
 
+/* That byte everywhere; 0 is success. */
+static inline int machine_set(void *device, int byte, size_t bytes) {
+  return cudaMemset(device, byte, bytes) != cudaSuccess;
+}
+
 /* Both copies wait for all work before them; 0 is success. */
 static inline int machine_upload(void *device, const void *host, size_t bytes) {
   return cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice) != cudaSuccess;
@@ -49,6 +54,11 @@ static inline int machine_present(void) { return 1; }
 
 static inline void *machine_alloc(size_t bytes) { return aligned_alloc(256, (bytes + 256) / 256 * 256); }
 static inline void machine_free(void *p) { free(p); }
+
+static inline int machine_set(void *device, int byte, size_t bytes) {
+  memset(device, byte, bytes);
+  return 0;
+}
 
 static inline int machine_upload(void *device, const void *host, size_t bytes) {
   memcpy(device, host, bytes);

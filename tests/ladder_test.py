@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+import math
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).absolute().parent.parent
@@ -98,10 +100,12 @@ class Arguments(LadderTest):
         self.refused("--bandwidth", "1", says="no --peak")
         self.refused("--peak", "1", "--bandwidth", "1", "--gpu", "A100", says="A100")
         self.refused("--csv", "-", "--json", "-", says="standard output")
+        self.refused("--stages", "naive", "--production-only", says="none of the rows that this option picks: --stages")
+        self.refused("--production-only", "--variants", "*", says="--variants")
         self.refused("--m", "1:100:1", "--n", "1:100:1", says="4096")
 
     def test_timing_is_for_gpus(self):
-        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"]]:
+        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"]]:
             self.refused(*arguments, says="this is the CPU model")
 
     def test_files(self):
@@ -161,6 +165,7 @@ class Problems(LadderTest):
                          [name for name in everything if name.endswith("_128x128x8_8x8")])
         self.assertEqual(names("--variants", "nothing", "--production"), ["production"])
         self.assertEqual(names("--production", "--stages", "naive"), ["production", everything[0]])
+        self.assertEqual(names("--production-only"), ["production"])
 
     def test_production_depends_on_the_gpu(self):
         def picked(gpu):
@@ -190,6 +195,16 @@ class Numbers(LadderTest):
         self.assertEqual((row["bound"], row["roof_tflops"]), ("FMA", "0.001"))
         row, = self.rows("--sizes", "64", "--variants", "*naive*", "--peak", "1000", "--bandwidth", "100")
         self.assertEqual((row["bound"], row["shared_roof_tflops"]), ("memory", ""))
+
+    def test_errors(self):
+        """Of rows of one result as of others, in both units; inputs and reference are the same in every run."""
+        shapes = self.shapes(HEADER + "column,1500,1,40,1,NN\nrow,1,1500,40,1,TT\nbatch,20,3,40,30,NT\n")
+        rows = self.rows("--shapes", shapes, "--stages", "naive", "--production")
+        self.assertEqual(rows, self.rows("--shapes", shapes, "--stages", "naive", "--production"))
+        for row in rows:
+            error = float(row["componentwise_error"])
+            self.assertTrue(0 < error < 40 * 2 ** -24)
+            self.assertAlmostEqual(float(row["error_over_bound"]), error / 42 * 2 ** 24, places=6)
 
     def test_occupancy(self):
         row, = self.rows("--sizes", "16", "--variants", "*tiled_32*", "--gpu", "RTX3090")
@@ -245,6 +260,40 @@ class Outputs(LadderTest):
         self.assertEqual(len(self.accepted(*arguments, "--csv", "-", "--json", "x.json").splitlines()), 2)
         self.assertTrue((self.directory / "x.json").exists())
 
+    def test_killed(self):
+        """The CSV holds each row from the moment it is measured."""
+        path = self.directory / "x.csv"
+        run = subprocess.Popen([ladder, "--sizes", "16,1024", "--stages", "naive", "--csv", path], env=ENVIRONMENT,
+                               stdout=subprocess.DEVNULL)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        for _ in range(6000):
+            if path.exists() and len(path.read_text().splitlines()) == 2:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(run.poll())
+        run.kill()
+        run.wait()
+        row, = csv.DictReader(io.StringIO(path.read_text()))
+        self.assertEqual((row["variant"], row["m"], row["verdict"]), ("sgemm_naive_32x32x1_1x1", "16", ""))
+        self.assertEqual(len(row), len(self.rows("--sizes", "16", "--stages", "naive")[0]))
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_not_written(self):
+        def run(*arguments, stdout):
+            with open(stdout, "w") as out:
+                run = subprocess.run([ladder, *arguments], env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=out,
+                                     stderr=subprocess.PIPE, text=True, timeout=600)
+            return run.returncode, ASAN_WARNING.sub("", run.stderr)
+        for option in ["--csv", "--json", "--markdown"]:
+            self.assertEqual(run("--sizes", "16", option, "/dev/full", stdout="/dev/null"),
+                             (2, "ladder: No space left on device: /dev/full\n"))
+            self.assertEqual(run("--sizes", "16", option, "-", stdout="/dev/full"),
+                             (2, "ladder: No space left on device: -\n"))
+        for arguments in [["--sizes", "16"], ["--help"]]:
+            self.assertEqual(run(*arguments, stdout="/dev/full"),
+                             (2, "ladder: No space left on device: standard output\n"))
+
     def test_nothing_of_this_machine(self):
         out = self.accepted("--sizes", "16", "--stages", "naive", "--json", "-")
         for word in [os.uname().nodename, str(self.directory), str(ROOT)]:
@@ -298,7 +347,129 @@ class Wrong(LadderTest):
 
     def test_nan(self):
         program = self.faulty("r[v] = p->alpha * acc[i * s->TN + j + v];", "r[v] = 0.0f * (1.0f / 0.0f);")
-        self.check(program, lambda error: error is None)
+        self.check(program, lambda error: error == float("inf"))
+
+
+class Gpu(LadderTest):
+    """What is there on a GPU alone, on one that tests/fake_gpu.c makes up."""
+
+    SHAPES = HEADER + "tall,70,9,5,1,NN\nwide,3,70,8,1,NT\nbatch,6,20,7,3,TN\n"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tree = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+        cls.addClassCleanup(shutil.rmtree, cls.tree)
+        for header in ["cuda_runtime_api.h", "cublas_v2.h"]:
+            (cls.tree / header).write_text('#include "tests/fake_gpu.h"\n')
+        cls.program = cls.tree / "ladder"
+        gcc = ["gcc", "-std=c11", "-O1", "-ffp-contract=off", f"-I{ROOT}", f"-I{cls.tree}"]
+        subprocess.run([*gcc, "-DMACHINE_CUDA=1", "-c", ROOT / "examples/ladder.c", "-o", cls.tree / "ladder.o"],
+                       check=True)
+        subprocess.run([*gcc, "-DSGEMM_CPU=1", ROOT / "cpu/sgemm.c", ROOT / "tests/fake_gpu.c", cls.tree / "ladder.o",
+                        "-Wl,--wrap=sgemm_device_query", "-lpthread", "-lm", "-ldl", "-o", cls.program], check=True)
+
+    def suite(self, *arguments, shapes=SHAPES, status=0):
+        """Standard output, the rows of the CSV and the context of the JSON."""
+        code, out, err = self.run_program(self.program, "--shapes", self.shapes(shapes), "--reps", "3", *arguments,
+                                          "--csv", "x.csv", "--json", "x.json", "--markdown", "x.md")
+        self.assertEqual((code, err), (status, ""))
+        data = json.loads((self.directory / "x.json").read_text(), parse_constant=self.fail)
+        return out, list(csv.DictReader(io.StringIO((self.directory / "x.csv").read_text()))), data["context"]
+
+    def test_production_only(self):
+        _, rows, _ = self.suite("--production-only", "--hot", "--cold")
+        self.assertEqual([(row["shape"], row["mode"], row["variant"]) for row in rows],
+                         [(shape, mode, variant) for shape in ("tall", "wide", "batch") for mode in ("hot", "cold")
+                          for variant in ("cublas", "production")])
+        self.assertTrue(all(row["samples"] == "3" and float(row["error_over_bound"]) <= 1 for row in rows))
+        _, rows, _ = self.suite("--production", "--variants", "*_32x32x16_4x4")
+        self.assertEqual([row["variant"] for row in rows],
+                         3 * ["cublas", "production", "sgemm_doublebuffered_32x32x16_4x4"])
+
+    def test_score(self):
+        for modes in [["hot"], ["cold"], ["hot", "cold"]]:
+            out, rows, context = self.suite("--production-only", *(f"--{mode}" for mode in modes))
+            markdown = (self.directory / "x.md").read_text().splitlines()
+            self.assertLessEqual(max(map(len, out.splitlines())), 120)
+            self.assertEqual({key for key in context if "score" in key},
+                             {f"score_{mode}{what}" for mode in modes for what in ("", "_worst", "_worst_shape")})
+            for line, mode in zip(out.splitlines()[-len(modes):], modes):
+                times = {(row["shape"], row["variant"]): float(row["time_ms"]) for row in rows if row["mode"] == mode}
+                speeds = {shape: times[shape, "cublas"] / times[shape, "production"] for shape, _ in times}
+                mean = math.prod(speeds.values()) ** (1 / 3)
+                worst = min(speeds, key=speeds.get)
+                self.assertEqual(len(set(speeds.values())), 3)
+                self.assertAlmostEqual(context[f"score_{mode}"], mean, places=6)
+                self.assertAlmostEqual(context[f"score_{mode}_worst"], speeds[worst], places=6)
+                self.assertEqual(context[f"score_{mode}_worst_shape"], worst)
+                self.assertEqual(line, f"score, {mode}: {mean:.3f} of cuBLAS's speed, geometric mean of 3 shapes; "
+                                       f"worst {speeds[worst]:.3f}: {worst}")
+                self.assertIn(f"- {line}", markdown)
+
+    def test_no_score(self):
+        """Without production, without names, and on standard output that belongs to a program."""
+        out, _, context = self.suite("--variants", "*_32x32x16_4x4")
+        self.assertNotIn("score", out + " ".join(context))
+        status, out, err = self.run_program(self.program, "--sizes", "16", "--production-only", "--reps", "1")
+        self.assertEqual((status, err), (0, ""))
+        self.assertNotIn("score", out)
+        status, out, err = self.run_program(self.program, "--shapes", self.shapes(self.SHAPES), "--production-only",
+                                            "--reps", "1", "--csv", "-")
+        self.assertEqual((status, err, len(out.splitlines())), (0, "", 1 + 6))
+
+    def test_wrong_result_has_no_score(self):
+        out, rows, context = self.suite("--production-only", shapes=self.SHAPES + "lost,4,13,5,2,NN\n", status=1)
+        self.assertEqual([rows[-1][key] for key in ("verdict", "componentwise_error", "error_over_bound")],
+                         ["WRONG", "inf", "inf"])
+        self.assertEqual((context["score_hot"], context["score_hot_worst"], context["score_hot_worst_shape"]),
+                         (0, 0, "lost"))
+        self.assertRegex(out, r"8 results, 1 wrong\nscore, hot: 0\.000 of .* 4 shapes; worst 0\.000: lost\n\Z")
+
+    def test_errors(self):
+        for modes in [["--cold"], ["--hot", "--cold"]]:
+            out, rows, context = self.suite("--errors", "--production-only", *modes)
+            errors = {(row["shape"], row["variant"]): float(row["componentwise_error"]) for row in rows}
+            ratios = {shape: errors[shape, "production"] / errors[shape, "cublas"] for shape, _ in errors}
+            for row in rows:
+                self.assertAlmostEqual(float(row["error_over_cublas"]),
+                                       ratios[row["shape"]] if row["variant"] == "production" else 1, places=6)
+            mean, worst = math.prod(ratios.values()) ** (1 / 3), max(ratios, key=ratios.get)
+            self.assertAlmostEqual(context["error_ratio"], mean, places=6)
+            self.assertAlmostEqual(context["error_ratio_largest"], ratios[worst], places=6)
+            self.assertEqual(context["error_ratio_largest_shape"], worst)
+            table = [line.split() for line in out[out.index("largest |C - double reference| / |A||B|"):].splitlines()]
+            self.assertEqual(table[2:5], [[shape, *(f"{errors[shape, of]:.3e}" for of in ("production", "cublas")),
+                                           f"{ratios[shape]:.3f}"] for shape in ("tall", "wide", "batch")])
+            line = f"errors: {mean:.3f} of cuBLAS's, geometric mean of 3 shapes; largest {ratios[worst]:.3f}: {worst}"
+            self.assertEqual(out.splitlines()[-1], line)
+            self.assertIn(f"- {line}", (self.directory / "x.md").read_text().splitlines())
+        status, out, err = self.run_program(self.program, "--sizes", "12", "--errors", "--variants", "-", "--reps", "1")
+        self.assertEqual((status, err), (0, ""))
+        self.assertRegex(out, r"\nerrors: .* of 1 shapes; largest .*: 12x12x12/NN\n\Z")
+
+    def test_nan_is_an_infinite_error(self):
+        out, rows, context = self.suite("--errors", "--production-only", shapes=self.SHAPES + "lost,4,13,5,2,NN\n",
+                                        status=1)
+        self.assertEqual([rows[-1][key] for key in ("verdict", "componentwise_error", "error_over_cublas")],
+                         ["WRONG", "inf", "inf"])
+        self.assertEqual([context[f"error_ratio{what}"] for what in ("", "_largest", "_largest_shape")],
+                         [math.inf, math.inf, "lost"])
+        self.assertRegex(out, r"\nerrors: inf of cuBLAS's, geometric mean of 4 shapes; largest inf: lost\n\Z")
+
+    def test_cut_short(self):
+        """The second shape does not fit the GPU: the first one's rows are there."""
+        shapes = self.shapes(HEADER + "fits,8,8,8,1,NN\nhuge,65536,65536,2,1,NT\n")
+        status, _, err = self.run_program(self.program, "--shapes", shapes, "--production-only", "--csv", "x.csv",
+                                          "--reps", "1")
+        self.assertEqual((status, err), (2, "ladder: not enough memory for the matrices: 65536x65536x2/NT/huge\n"))
+        rows = csv.DictReader(io.StringIO((self.directory / "x.csv").read_text()))
+        self.assertEqual([row["shape"] for row in rows], ["fits", "fits"])
+
+    def test_options_of_the_model(self):
+        for option in ["--gpu", "--peak", "--bandwidth"]:
+            status, out, err = self.run_program(self.program, option, "1")
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("this is the GPU build", err)
 
 
 class Pictures(LadderTest):

@@ -1,0 +1,67 @@
+/* Random numbers, and the reference in double, on the GPU. */
+#include "examples/matrices.h"
+
+#include <cuda_runtime.h>
+
+namespace {
+
+constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP, BLOCKS = 4096;
+
+/* The bits of a double that is not negative, which are in the order of the numbers. */
+__device__ unsigned long long worst_bits;
+
+__device__ void note(double error) { atomicMax(&worst_bits, (unsigned long long)__double_as_longlong(error)); }
+
+__global__ void __launch_bounds__(THREADS) fill(float *x, size_t count, size_t period, uint64_t seed) {
+  for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS)
+    x[i] = matrices_number(seed, i % period);
+}
+
+/* A warp a result. Its lanes walk along k, and the warps of a block are neighbours along a row of C: of a B that is
+   stored along n they read the same sectors. */
+__global__ void __launch_bounds__(THREADS) compare(sgemm_params p, int64_t rows) {
+  const int64_t result = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
+  if (result >= rows * p.n)
+    return;
+  const int64_t row = matrices_row(&p, rows, result / p.n), z = row / p.m, i = row % p.m, j = result % p.n;
+  const float *a = p.A + z * p.stride_a + (p.op_a == SGEMM_N ? i * p.lda : i);
+  const float *b = p.B + z * p.stride_b + (p.op_b == SGEMM_N ? j : j * p.ldb);
+  const int64_t step_a = p.op_a == SGEMM_N ? 1 : p.lda, step_b = p.op_b == SGEMM_N ? p.ldb : 1;
+  double sum = 0.0, size = 0.0;
+  for (int64_t k = threadIdx.x % WARP; k < p.k; k += WARP) {
+    const double product = (double)a[k * step_a] * b[k * step_b];
+    sum += product;
+    size += fabs(product);
+  }
+  for (int distance = WARP / 2; distance > 0; distance /= 2) {
+    sum += __shfl_xor_sync(~0u, sum, distance);
+    size += __shfl_xor_sync(~0u, size, distance);
+  }
+  if (threadIdx.x % WARP == 0)
+    note(matrices_distance(p.C[row * p.ldc + j], sum, size));
+}
+
+__global__ void __launch_bounds__(THREADS) find_nan(const float *x, size_t count) {
+  for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS)
+    if (isnan(x[i]))
+      note((double)INFINITY);
+}
+
+} // namespace
+
+extern "C" int matrices_fill(float *x, size_t count, size_t period, uint64_t seed) {
+  fill<<<BLOCKS, THREADS>>>(x, count, period, seed);
+  return (int)cudaGetLastError();
+}
+
+extern "C" int matrices_error(const sgemm_params *p, double *worst) {
+  const int64_t rows = matrices_rows(p);
+  *worst = 0.0;
+  cudaError_t error = cudaMemcpyToSymbol(worst_bits, worst, sizeof *worst);
+  if (error == cudaSuccess) {
+    compare<<<(unsigned)sgemm__ceil_div(rows * p->n, WARPS), THREADS>>>(*p, rows);
+    find_nan<<<BLOCKS, THREADS>>>(p->C, (size_t)(p->stride_c * p->batch));
+    error = cudaGetLastError();
+  }
+  return (int)(error == cudaSuccess ? cudaMemcpyFromSymbol(worst, worst_bits, sizeof *worst) : error);
+}

@@ -1,0 +1,116 @@
+/* matrices.h: a multiplication's matrices on the machine that a program was linked for: random numbers into them, and
+   how far the result is off. MACHINE_CUDA=1 for a GPU, which does both itself (examples/matrices.cu): of a square of
+   16384 the rows compared have 2^33 products, which take a host seconds. */
+#ifndef MATRICES_H
+#define MATRICES_H
+
+#include "sgemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Compared are so many rows of C, or more of short ones, until they hold so many results; all of fewer. */
+enum { COMPARED_ROWS = 32, COMPARED_RESULTS = 1024 };
+
+#ifdef __CUDACC__
+#define MATRICES_BOTH static inline __host__ __device__
+#else
+#define MATRICES_BOTH static inline
+#endif
+
+/* Number i of a sequence uniform in [-1, 1), a multiple of 2^-23: the upper bits of splitmix64 (Steele, Lea, Flood,
+   OOPSLA 2014). */
+MATRICES_BOTH float matrices_number(uint64_t seed, uint64_t i) {
+  uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return (float)((z ^ (z >> 31)) >> 40) * 0x1p-23f - 1.0f;
+}
+
+/* How many rows are compared, of the batch * m of all results. */
+static inline int64_t matrices_rows(const sgemm_params *p) {
+  const int64_t all = p->batch * p->m, enough = sgemm__max(COMPARED_ROWS, sgemm__ceil_div(COMPARED_RESULTS, p->n));
+  return all < enough ? all : enough;
+}
+
+/* The s-th of them: evenly from the first of all results' rows to the last. */
+MATRICES_BOTH int64_t matrices_row(const sgemm_params *p, int64_t rows, int64_t s) {
+  return rows == 1 ? 0 : s * (p->batch * p->m - 1) / (rows - 1);
+}
+
+/* The componentwise error of one result c: its distance from `sum`, the dot product in double, over `size`, that of the
+   absolute values. Infinity for NaN. */
+MATRICES_BOTH double matrices_distance(float c, double sum, double size) {
+  const double error = fabs((double)c - sum);
+  return isnan(c) ? (double)INFINITY : error == 0.0 ? 0.0 : error / size;
+}
+
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* x[i] = number i % period of the seed's sequence. 0, or a cudaError_t. */
+int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
+
+/* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p is row-major and packed,
+   alpha 1, beta 0. 0, or a cudaError_t. */
+int matrices_error(const sgemm_params *p, double *worst);
+
+#ifdef __cplusplus
+}
+#endif
+
+#else
+
+static inline int matrices_fill(float *x, size_t count, size_t period, uint64_t seed) {
+  size_t i;
+  for (i = 0; i < count; i++)
+    x[i] = matrices_number(seed, i % period);
+  return 0;
+}
+
+/* As above; 1 if there is no memory. */
+static inline int matrices_error(const sgemm_params *p, double *worst) {
+  const int64_t rows = matrices_rows(p), results = p->stride_c * p->batch;
+  double *sum = (double *)malloc((size_t)p->n * 2 * sizeof *sum), *size = sum + p->n;
+  int64_t s, j, k;
+  if (sum == NULL)
+    return 1;
+  *worst = 0.0;
+  for (s = 0; s < rows; s++) {
+    const int64_t row = matrices_row(p, rows, s), z = row / p->m, i = row % p->m;
+    const float *a = p->A + z * p->stride_a + (p->op_a == SGEMM_N ? i * p->lda : i);
+    const int64_t step_a = p->op_a == SGEMM_N ? 1 : p->lda;
+    const float *b = p->B + z * p->stride_b;
+    for (j = 0; j < p->n; j++)
+      sum[j] = size[j] = 0.0;
+    /* The loop that walks along B's stored rows is the inner one. */
+    if (p->op_b == SGEMM_N) {
+      for (k = 0; k < p->k; k++)
+        for (j = 0; j < p->n; j++) {
+          const double product = (double)a[k * step_a] * b[k * p->ldb + j];
+          sum[j] += product;
+          size[j] += fabs(product);
+        }
+    } else {
+      for (j = 0; j < p->n; j++)
+        for (k = 0; k < p->k; k++) {
+          const double product = (double)a[k * step_a] * b[j * p->ldb + k];
+          sum[j] += product;
+          size[j] += fabs(product);
+        }
+    }
+    for (j = 0; j < p->n; j++)
+      *worst = fmax(*worst, matrices_distance(p->C[row * p->ldc + j], sum[j], size[j]));
+  }
+  for (j = 0; j < results; j++)
+    if (isnan(p->C[j]))
+      *worst = INFINITY;
+  free(sum);
+  return 0;
+}
+
+#endif
+#endif

@@ -1,0 +1,119 @@
+/* A GPU that computes on the CPU, ours by the CPU model and cuBLAS in double, and whose time is known beforehand: a
+   call of cuBLAS takes 1 ms, a sample of ours 1 ms for each 256 bytes that were last set, all sets of C that is. It
+   loses a result of ours where n is 13, and has no more than 1 GiB for a matrix. --wrap=sgemm_device_query links it. */
+#include "tests/fake_gpu.h"
+
+#define matrices_fill fill_on_host
+#define matrices_error error_on_host
+#include "examples/ceilings.h"
+#include "examples/matrices.h"
+#undef matrices_fill
+#undef matrices_error
+
+#include <string.h>
+
+int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
+int matrices_error(const sgemm_params *p, double *worst);
+sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out);
+
+static int calls, calls_before; /* of cuBLAS: in all, and before C was set */
+static double ours_ms;
+static int events[2];
+
+cudaError_t cudaGetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
+cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
+cudaError_t cudaDeviceGetPCIBusId(char *bus, int size, int device) {
+  (void)bus, (void)size, (void)device;
+  return cudaErrorUnknown;
+}
+cudaError_t cudaRuntimeGetVersion(int *version) { return *version = 12030, cudaSuccess; }
+cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
+cudaError_t cudaGetLastError(void) { return cudaSuccess; }
+const char *cudaGetErrorString(cudaError_t error) { return error == cudaSuccess ? "none" : "an error"; }
+
+cudaError_t cudaMalloc(void *pointer, size_t bytes) {
+  void *memory = bytes > (size_t)1 << 30 ? NULL : malloc(bytes);
+  memcpy(pointer, &memory, sizeof memory);
+  return memory != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t cudaFree(void *pointer) { return free(pointer), cudaSuccess; }
+cudaError_t cudaMemset(void *pointer, int byte, size_t bytes) {
+  ours_ms = (double)bytes / 256.0;
+  calls_before = calls;
+  return memset(pointer, byte, bytes), cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+  (void)kind;
+  return memcpy(to, from, bytes), cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  static int count;
+  return *event = (cudaEvent_t)&events[count++], cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return (void)event, cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  (void)stream;
+  return *(int *)event = calls, cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) { return (void)event, cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop) {
+  const int timed = *(int *)stop - *(int *)start;
+  return *ms = (float)(timed > 0 ? timed : ours_ms), cudaSuccess;
+}
+
+cublasStatus_t cublasCreate(cublasHandle_t *handle) { return *handle = NULL, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasDestroy(cublasHandle_t handle) { return (void)handle, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes) {
+  (void)handle, (void)workspace, (void)bytes;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version) {
+  return (void)handle, *version = 120304, CUBLAS_STATUS_SUCCESS;
+}
+
+/* Column-major, as cuBLAS has it. */
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m,
+                                         int n, int k, const float *alpha, const float *A, int lda, long long stride_a,
+                                         const float *B, int ldb, long long stride_b, const float *beta, float *C,
+                                         int ldc, long long stride_c, int batch) {
+  int i, j, l, z;
+  (void)handle, (void)alpha, (void)beta;
+  calls++;
+  for (z = 0; z < batch; z++, A += stride_a, B += stride_b, C += stride_c)
+    for (j = 0; j < n; j++)
+      for (i = 0; i < m; i++) {
+        double sum = 0.0;
+        for (l = 0; l < k; l++)
+          sum += (double)A[op_a == CUBLAS_OP_N ? i + (size_t)l * lda : l + (size_t)i * lda] *
+                 B[op_b == CUBLAS_OP_N ? l + (size_t)j * ldb : j + (size_t)l * ldb];
+        C[i + (size_t)j * ldc] = (float)sum;
+      }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
+                           const float *alpha, const float *A, int lda, const float *B, int ldb, const float *beta,
+                           float *C, int ldc) {
+  return cublasSgemmStridedBatched(handle, op_a, op_b, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
+}
+
+sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out) {
+  const sgemm_device fake = {
+      .name = "a fake GPU", .multiprocessors = 1, .l2_bytes = 1 << 20, .peak_gflops = 1e3, .bandwidth_gbs = 1e3};
+  (void)device;
+  *out = fake;
+  return SGEMM_SUCCESS;
+}
+
+int ceilings_measure(double *ffma_gflops, double *copy_gbs) {
+  *ffma_gflops = *copy_gbs = 1e3;
+  return 0;
+}
+
+int matrices_fill(float *x, size_t count, size_t period, uint64_t seed) { return fill_on_host(x, count, period, seed); }
+int matrices_error(const sgemm_params *p, double *worst) {
+  if (calls == calls_before && p->n == 13)
+    p->C[p->stride_c * p->batch - 1] = NAN;
+  return error_on_host(p, worst);
+}

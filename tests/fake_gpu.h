@@ -1,0 +1,46 @@
+/* fake_gpu.h: as much of the CUDA runtime and of cuBLAS as the ladder calls, for tests of it on a machine that has
+   neither. fake_gpu.c says what such a GPU does. */
+#ifndef FAKE_GPU_H
+#define FAKE_GPU_H
+
+#include <stddef.h>
+
+typedef enum cudaError { cudaSuccess, cudaErrorMemoryAllocation = 2, cudaErrorUnknown = 999 } cudaError_t;
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaDeviceGetPCIBusId(char *bus, int size, int device);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaGetLastError(void);
+const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaMalloc(void *pointer, size_t bytes);
+cudaError_t cudaFree(void *pointer);
+cudaError_t cudaMemset(void *pointer, int byte, size_t bytes);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaEventCreate(cudaEvent_t *event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop);
+
+typedef enum cublasStatus { CUBLAS_STATUS_SUCCESS } cublasStatus_t;
+typedef enum cublasOperation { CUBLAS_OP_N, CUBLAS_OP_T } cublasOperation_t;
+typedef struct cublasContext *cublasHandle_t;
+
+cublasStatus_t cublasCreate(cublasHandle_t *handle);
+cublasStatus_t cublasDestroy(cublasHandle_t handle);
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
+cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version);
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
+                           const float *alpha, const float *A, int lda, const float *B, int ldb, const float *beta,
+                           float *C, int ldc);
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m,
+                                         int n, int k, const float *alpha, const float *A, int lda, long long stride_a,
+                                         const float *B, int ldb, long long stride_b, const float *beta, float *C,
+                                         int ldc, long long stride_c, int batch);
+
+#endif
