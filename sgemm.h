@@ -81,6 +81,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_SUCCESS,              "success")                                                                             \
   X(SGEMM_ERROR_PARAMS,         "params is NULL")                                                                      \
   X(SGEMM_ERROR_VARIANT,        "variant is not a row of SGEMM_VARIANTS")                                              \
+  X(SGEMM_ERROR_PLAN,           "the plan's ranks or planes are not ones that its variant and the device can do")      \
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
   X(SGEMM_ERROR_OP_B,           "op_b (transB) is not one of N, T and C (111, 112, 113)")                              \
@@ -98,6 +99,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
+  X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, or smaller than the plan or than 0")            \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
   X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
   X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no device to ask")                                                  \
@@ -154,7 +156,7 @@ typedef struct sgemm_params {
   int64_t batch;              /* multiplications in this call, >= 0 */
   int64_t stride_a, stride_b; /* from one matrix to the next, >= 0; 0 shares one operand among all */
   int64_t stride_c;           /* as far apart that no two results overlap; interleaved rows are allowed */
-  void *workspace;            /* device memory for partial results, aligned to 16 bytes; NULL: none, see sgemm_workspace() */
+  void *workspace; /* device memory for partial results, aligned to 16 bytes; NULL: none, see sgemm_workspace_query() */
   int64_t workspace_bytes;
 } sgemm_params;
 
@@ -210,6 +212,7 @@ typedef struct sgemm_device {
 typedef struct sgemm_machine {
   int multiprocessors;  /* SMs */
   int arch;             /* 10 * major + minor of the kernels' code in use, which may be older than the device */
+  int lanes;            /* fp32 FMA lanes of an SM */
   int clock_mhz;        /* the highest SM clock */
   double bandwidth_gbs; /* of memory */
 } sgemm_machine;
@@ -259,7 +262,7 @@ typedef struct sgemm_variant_info {
 /* The row of a variant; NULL if there is no such variant. */
 static inline const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant) {
   static const sgemm_variant_info rows[SGEMM_VARIANT_COUNT] = {
-#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                                     \
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                       \
   {SGEMM__STRING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                              \
    #stage,                                                                                                             \
    reason,                                                                                                             \
@@ -479,7 +482,9 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
     if (sgemm__bad_pointer(p->B))
       return SGEMM_ERROR_B;
   }
-  return sgemm__bad_pointer(p->C) ? SGEMM_ERROR_C : SGEMM_SUCCESS;
+  if (sgemm__bad_pointer(p->C))
+    return SGEMM_ERROR_C;
+  return (uintptr_t)p->workspace % 16 != 0 || p->workspace_bytes < 0 ? SGEMM_ERROR_WORKSPACE : SGEMM_SUCCESS;
 }
 
 /* ---- Selection --------------------------------------------------------------------------------------------------- */
@@ -487,25 +492,9 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
 /* How a multiplication runs: a row of the table, and into how many parts k is cut. */
 typedef struct sgemm_plan {
   sgemm_variant variant;
-  int ranks;  /* blocks of a cluster that share a tile of C: 1, 2, 4 or 8; above 1 for rows with split and from sm_90 on */
-  int planes; /* partial results in the workspace, summed by a second launch; 1: none. Rows of stages async and splitk */
+  int ranks;  /* blocks of a cluster that share a tile's k: 1, 2, 4 or 8; above 1 for rows with split, from sm_90 on */
+  int planes; /* partial results in the workspace, summed by a second launch; above 1 for rows with 3 or more buffers */
 } sgemm_plan;
-
-/* PLACEHOLDER */
-static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_machine *machine) {
-  sgemm_plan plan = {SGEMM_VARIANT_COUNT, 1, 1};
-  (void)p, (void)machine, (void)stage;
-  return plan;
-}
-
-/* Bytes of workspace that a plan takes: `planes` results of the batch in fp32, rows padded to 16 bytes; 0 for one. */
-static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
-  const int swap = p->order == SGEMM_COL_MAJOR;
-  return plan->planes <= 1 ? 0
-                           : sgemm__ceil_div(swap ? p->m : p->n, 4) * 16 * (swap ? p->n : p->m) * plan->planes * p->batch;
-}
-
-/* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
 /* Params as a kernel wants them. Column-major is the transposed product, C' = op(B)' op(A)', so the operands change
    places. alpha = 0 becomes k = 0, and the epilogue alpha * 0 + beta * C then has to give beta * C to the bit: alpha = -0
@@ -534,6 +523,165 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.stride_plane = 0;
   return a;
 }
+
+/* Bytes of workspace that a plan takes: its planes, in rows padded to 16 bytes; 0 for one plane. */
+static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  const int64_t row = 16 * sgemm__ceil_div(swap ? p->m : p->n, 4);
+  return plan->planes > 1 ? row * (swap ? p->n : p->m) * p->batch * plan->planes : 0;
+}
+
+/* The figures that a plan's time is reckoned from, in clocks of an SM. examples/tune measures plans on a GPU, fits these to
+   their times and writes this part: a row's FMAs a clock where its SM is full of blocks, out of 128, and what a round
+   of its blocks takes beside its FMAs. */
+typedef struct sgemm__figures {
+  double launch;  /* a launch: of an empty grid */
+  double cluster; /* the sum over a cluster's ranks */
+  double planes;  /* the second launch, beside the planes' bytes */
+  double warps;   /* resident on an SM at which a row has half of its rate */
+  double copy;    /* an element copied to shared memory by itself, not four at a time */
+  double ingest;  /* bytes that an SM takes in a clock, from wherever */
+  double memory;  /* share of the bandwidth that a kernel sees */
+  struct {
+    double rate, round;
+  } rows[SGEMM_VARIANT_COUNT];
+} sgemm__figures;
+
+/* BEGIN figures */
+static const sgemm__figures sgemm__measured = {4400,
+                                               2000,
+                                               4000,
+                                               3,
+                                               0.11,
+                                               40,
+                                               0.8,
+                                               {
+                                                   {1.2, 2000}, /* naive_32x32x1_1x1 */
+                                                   {15, 2000},  /* coalesced_32x32x1_1x1 */
+                                                   {20, 2000},  /* tiled_16x16x16_1x1 */
+                                                   {20, 2000},  /* tiled_32x32x32_1x1 */
+                                                   {45, 2000},  /* tile1d_64x64x8_8x1 */
+                                                   {45, 2000},  /* tile1d_64x64x32_8x1 */
+                                                   {67, 2000},  /* tile2d_128x128x8_8x8 */
+                                                   {80, 2000},  /* vectorized_128x128x8_8x8 */
+                                                   {88, 2000},  /* warptiled_128x128x16_8x16 */
+                                                   {88, 2000},  /* warptiled_128x128x8_8x8 */
+                                                   {95, 2000},  /* doublebuffered_128x256x8_16x8 */
+                                                   {95, 2000},  /* doublebuffered_128x128x8_8x8 */
+                                                   {95, 2000},  /* doublebuffered_128x64x16_8x8 */
+                                                   {95, 2000},  /* doublebuffered_64x64x16_8x4 */
+                                                   {95, 2000},  /* doublebuffered_32x64x16_4x4 */
+                                                   {95, 2000},  /* doublebuffered_32x32x16_4x4 */
+                                                   {100, 2000}, /* async_128x256x16_16x8 */
+                                                   {100, 2000}, /* async_256x128x16_16x8 */
+                                                   {100, 2000}, /* async_64x128x16_8x8 */
+                                                   {100, 2000}, /* async_128x64x16_8x8 */
+                                                   {100, 2000}, /* async_64x64x16_8x4 */
+                                                   {90, 2000},  /* splitk_64x128x32_8x8 */
+                                                   {90, 2000},  /* splitk_64x64x32_8x4 */
+                                                   {90, 2000},  /* splitk_32x64x32_8x4 */
+                                                   {90, 2000},  /* splitk_32x32x32_4x4 */
+                                                   {90, 2000},  /* splitk_16x128x32_16x4 */
+                                                   {90, 2000},  /* splitk_8x128x32_8x4 */
+                                                   {90, 2000},  /* splitk_4x128x32_4x4 */
+                                                   {90, 2000},  /* splitk_128x16x32_4x16 */
+                                                   {90, 2000},  /* splitk_128x8x32_4x8 */
+                                                   {90, 2000},  /* splitk_128x4x32_4x4 */
+                                               }};
+/* END figures */
+
+/* Blocks of a row that are resident on an SM: registers were budgeted for v->blocks. */
+static inline int sgemm__resident(const sgemm_variant_info *v) {
+  const int shared = v->shared > 0 ? v->shared : v->bufs * v->BK * (v->BM + v->BN + 8) * 4;
+  const int fit = 227 * 1024 / (shared + 1024);
+  return fit < v->blocks ? sgemm__max(fit, 1) : v->blocks;
+}
+
+/* Reckoned time of a plan in microseconds. The busiest SM works through its blocks in rounds of as many as are resident;
+   each block at the cost of a whole tile, whatever an edge cuts off. Or memory binds, or what the SMs take in. */
+static inline double sgemm__cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_machine *machine,
+                                 const sgemm__figures *f) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm__args a = sgemm__arguments(p);
+  const int row_major = p->order == SGEMM_ROW_MAJOR;
+  const int a_along_k = (row_major ? p->op_a : p->op_b) == SGEMM_N,
+            b_along_k = (row_major ? p->op_b : p->op_a) != SGEMM_N;
+  const int a_single = a.lda % 4 != 0 || (a_along_k && v->TM != 4),
+            b_single = a.ldb % 4 != 0 || (b_along_k && v->TN != 4);
+  const double steps = (double)sgemm__ceil_div(sgemm__ceil_div(a.k, v->BK), (int64_t)plan->planes * plan->ranks);
+  const double k = steps * v->BK; /* of a block */
+  const double blocks = (double)sgemm__ceil_div(a.m, v->BM) * (double)sgemm__ceil_div(a.n, v->BN) * (double)a.batch *
+                        plan->planes * plan->ranks;
+  const int resident = sgemm__resident(v), warps = v->threads / 32;
+  const double busiest = (double)(int64_t)((blocks + machine->multiprocessors - 1) / machine->multiprocessors);
+  const double rounds = (double)(int64_t)(busiest / resident), rest = busiest - rounds * resident;
+  const double alone = v->BM * v->BN * k / (f->rows[plan->variant].rate * machine->lanes / 128.0) +
+                       f->copy * k * (a_single * v->BM + b_single * v->BN);
+  /* c blocks at once run at c * warps / (c * warps + f->warps) of the rate, relative to a full SM's share. */
+  const double full = alone * (resident * warps + f->warps) / warps;
+  const double last = rest > 0.0 ? alone * (rest * warps + f->warps) / warps : 0.0;
+  const double work = rounds * full + last + (rounds + (rest > 0.0)) * f->rows[plan->variant].round;
+  const double taken = blocks * (v->BM + v->BN) * k * 4.0 / machine->multiprocessors / f->ingest;
+  const double clock = machine->clock_mhz; /* clocks of a microsecond */
+  const double bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * (double)a.batch;
+  const double memory = bytes * 1e-3 / (machine->bandwidth_gbs * f->memory) * clock;
+  double clocks = work > taken ? work : taken;
+  clocks = clocks > memory ? clocks : memory;
+  clocks += f->launch + (plan->ranks > 1 ? f->cluster : 0.0);
+  if (plan->planes > 1)
+    clocks += f->planes + (double)sgemm_plan_workspace(plan, p) * 2.0 / machine->multiprocessors / f->ingest;
+  return clocks / clock;
+}
+
+/* 1 if the row and the machine can do the plan. */
+static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *machine) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int ranks = plan->ranks;
+  return (ranks == 1 || ((ranks == 2 || ranks == 4 || ranks == 8) && v->split && machine->arch >= 90)) &&
+         (plan->planes == 1 || (plan->planes > 1 && v->bufs >= 3));
+}
+
+/* The plan of least reckoned time for p, with what workspace p has, on a machine; of one stage, or of all stages for
+   SGEMM_STAGE_COUNT, where production rows go before all others. A pure function of its arguments and of the
+   implementation's SGEMM_STAGE. variant is SGEMM_VARIANT_COUNT where no row is compiled. */
+static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_machine *machine) {
+  const int any = stage == SGEMM_STAGE_COUNT;
+  sgemm_plan best = {SGEMM_VARIANT_COUNT, 1, 1};
+  double best_cost = 0.0;
+  int i, best_class = 0;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+    const int swap = p->order == SGEMM_COL_MAJOR, row_class = any && v->production;
+    const double tiles = (double)sgemm__ceil_div(swap ? p->n : p->m, v->BM) *
+                         (double)sgemm__ceil_div(swap ? p->m : p->n, v->BN) * (double)p->batch;
+    sgemm_plan plan;
+    if (!(any || v->stage == stage) || !sgemm_compiled((sgemm_variant)i) || row_class < best_class)
+      continue;
+    plan.variant = (sgemm_variant)i;
+    for (plan.ranks = 1; plan.ranks <= 8; plan.ranks *= 2) {
+      const double slots = (double)machine->multiprocessors * sgemm__resident(v) / (tiles * plan.ranks);
+      int fill; /* planes enough for `fill` rounds; 0: one plane */
+      for (fill = 0; fill <= 2; fill++) {
+        double cost;
+        plan.planes = fill == 0 ? 1 : slots * fill < 128.0 ? (int)(slots * fill) : 128;
+        if ((fill > 0 && (plan.planes < 2 || sgemm_plan_workspace(&plan, p) > p->workspace_bytes)) ||
+            (int64_t)plan.planes * plan.ranks * v->BK > sgemm__max(p->k, v->BK) || !sgemm__possible(&plan, machine))
+          continue;
+        cost = sgemm__cost(&plan, p, machine, &sgemm__measured);
+        if (best.variant == SGEMM_VARIANT_COUNT || row_class > best_class || cost < best_cost) {
+          best = plan;
+          best_cost = cost;
+          best_class = row_class;
+        }
+      }
+      if (slots < 1.0)
+        break; /* the SMs are full: nothing to gain from more blocks */
+    }
+  }
+  return best;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
 /* Blocks for a batch on y and z, each below the grid's limit of 65,535. */
 static inline void sgemm__grid_batch(sgemm__grid *grid, int64_t batch) {
@@ -591,28 +739,48 @@ static inline sgemm_status sgemm__run(const sgemm_plan *plan, const sgemm_params
   return sgemm__launch(SGEMM_VARIANT_COUNT, 0, grid, &args, stream);
 }
 
-/* Runs a plan */
+/* Runs a plan, whatever the selection would have chosen. */
 static inline sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
-  const sgemm_status status = sgemm_check(p);
+  sgemm_machine machine;
+  sgemm_status status = p != NULL && sgemm_variant_get(plan->variant) == NULL ? SGEMM_ERROR_VARIANT : SGEMM_SUCCESS;
+  if (status == SGEMM_SUCCESS)
+    status = sgemm_check(p);
   if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
     return status;
-  return sgemm_compiled(plan->variant) ? sgemm__run(plan, p, stream) : SGEMM_ERROR_NOT_COMPILED;
+  if (!sgemm_compiled(plan->variant))
+    return SGEMM_ERROR_NOT_COMPILED;
+  status = sgemm_machine_query(&machine);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  if (!sgemm__possible(plan, &machine))
+    return SGEMM_ERROR_PLAN;
+  return sgemm_plan_workspace(plan, p) > p->workspace_bytes ? SGEMM_ERROR_WORKSPACE : sgemm__run(plan, p, stream);
 }
 
-/* Runs one row of the table, whatever the selection would have chosen. */
+/* Runs one row of the table, whatever the selection would have chosen: in one plane, and where the row can split k, by as
+   many ranks as get four steps of BK each. So the bits depend on neither m nor the batch count. */
 static inline sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
-  sgemm_plan plan = {variant, 1, 1};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  sgemm_machine machine;
+  sgemm_plan plan = {variant, 8, 1};
+  if (p == NULL || v == NULL || sgemm_machine_query(&machine) != SGEMM_SUCCESS)
+    plan.ranks = 1; /* sgemm_run_plan() says what is wrong */
+  else
+    while (plan.ranks > 1 && (4 * plan.ranks * v->BK > p->k || !sgemm__possible(&plan, &machine)))
+      plan.ranks /= 2;
   return sgemm_run_plan(&plan, p, stream);
 }
 
-/* Runs the best compiled row of one stage. SGEMM_STAGE_COUNT: of any. */
+/* Runs the best plan of one stage's compiled rows. SGEMM_STAGE_COUNT: of any stage's. */
 static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream) {
-  const sgemm_status status = sgemm_check(p);
+  sgemm_status status = sgemm_check(p);
   sgemm_machine machine;
   sgemm_plan plan;
   if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
     return status;
-  sgemm_machine_query(&machine);
+  status = sgemm_machine_query(&machine);
+  if (status != SGEMM_SUCCESS)
+    return status;
   plan = sgemm_select(p, stage, &machine);
   return plan.variant == SGEMM_VARIANT_COUNT ? SGEMM_ERROR_NOT_COMPILED : sgemm__run(&plan, p, stream);
 }
@@ -620,6 +788,25 @@ static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params
 /* C = alpha * op(A) * op(B) + beta * C on the stream. The one entry for everyone. */
 static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream) {
   return sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream);
+}
+
+/* Bytes of workspace with which sgemm_run() is at its best for p on the current device: 0 where it needs none. With less,
+   or none, it runs the best plan that fits. Ask before the pointers are known: they play no part. */
+static inline sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
+  sgemm_machine machine;
+  sgemm_params roomy;
+  sgemm_plan plan;
+  sgemm_status status;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  status = sgemm_machine_query(&machine);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  roomy = *p;
+  roomy.workspace_bytes = INT64_MAX;
+  plan = sgemm_select(&roomy, SGEMM_STAGE_COUNT, &machine);
+  *bytes = sgemm_plan_workspace(&plan, p);
+  return SGEMM_SUCCESS;
 }
 
 /* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() by name, one for each stage. */

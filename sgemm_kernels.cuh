@@ -85,7 +85,7 @@ typedef enum sgemm_stage {
 
 /* SGEMM_tiled_32x32x32_1x1 and so on: one name a row. */
 typedef enum sgemm_variant {
-#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                                     \
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                       \
   SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN,
   SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
@@ -147,10 +147,9 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 #define SGEMM__TILE_FLOATS(E, BK) ((BK) * ((E) + 4)) /* of either layout: see sgemm__spot() */
 #define SGEMM__TILE_BYTES(BM, BN, BK, bufs) (4 * (bufs) * (SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
 #define SGEMM__SHARED_BYTES(split, BM, BN, BK, bufs, slices)                                                           \
-  ((bufs) < 3 ? 0                                                                                                      \
-   : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(BM, BN, BK, bufs)                                         \
-       ? (slices) * (BM) * (BN)*4                                                                                      \
-       : SGEMM__TILE_BYTES(BM, BN, BK, bufs))
+  ((bufs) < 3                                                                  ? 0                                     \
+   : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(BM, BN, BK, bufs) ? (slices) * (BM) * (BN)*4              \
+                                                                               : SGEMM__TILE_BYTES(BM, BN, BK, bufs))
 #define SGEMM__SUM_THREADS 128 /* of a block of sgemm_sum_planes */
 
 #ifdef SGEMM_IMPLEMENTATION
@@ -280,7 +279,9 @@ SGEMM__DEVICE void sgemm__cluster_barrier(void) {
 SGEMM__DEVICE void sgemm__load_cluster4(float *r, const float *p, uint32_t rank) {
 #if __CUDA_ARCH__ >= 900
   uint32_t address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"((uint32_t)__cvta_generic_to_shared(p)), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(address)
+               : "r"((uint32_t)__cvta_generic_to_shared(p)), "r"(rank));
   asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3])
                : "r"(address)
@@ -313,7 +314,6 @@ SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) {
 SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
-
 
 /* Copies from global to shared memory past the registers (cp.async, from sm_80 on; at once before). 4 bytes, zero where
    `inside` is 0, in which case p is not read; or 16 bytes. A thread's copies since its last commit make a group; wait
@@ -751,8 +751,10 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
   const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
   const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
-  sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
-  sgemm__loader load_b = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
+  sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda,
+                                          tile.rows);
+  sgemm__loader load_b = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BN, s->b_along_k, tile.B, p->ldb,
+                                          tile.cols);
   const float *fragment_a = As + place.row * a_m, *fragment_b = Bs + place.col;
   /* Accumulators. */
   int64_t rest;
@@ -791,8 +793,10 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
   const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
   const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
-  sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda, tile.rows);
-  sgemm__loader load_b = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BN, s->b_along_k, tile.B, p->ldb, tile.cols);
+  sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda,
+                                          tile.rows);
+  sgemm__loader load_b = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BN, s->b_along_k, tile.B, p->ldb,
+                                          tile.cols);
   int buffer = 0; /* 0 or 1: the one that is multiplied */
   /* Accumulators. */
   int64_t rest;
@@ -859,14 +863,14 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   const sgemm__place place = sgemm__place_of_thread(s);
   const int a_quads = SGEMM__QUADS(s->TM, s->BK, s->a_along_k), b_quads = SGEMM__QUADS(s->TN, s->BK, s->b_along_k);
   const int depth = s->BK / s->slices, slice_k = part.slice * depth; /* of each tile, this slice's k */
-  const int buffer_b = SGEMM__TILE_FLOATS(s->BM, s->BK); /* where B's tile begins in a buffer */
+  const int buffer_b = SGEMM__TILE_FLOATS(s->BM, s->BK);             /* where B's tile begins in a buffer */
   const int buffer = buffer_b + SGEMM__TILE_FLOATS(s->BN, s->BK);
   sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
   /* Tile pointers. */
-  sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k,
-                                          tile.A + begin * (s->a_along_k ? 1 : p->lda), p->lda, tile.rows);
-  sgemm__loader load_b = sgemm__copier_of(s, b_quads, s->BN, s->b_along_k,
-                                          tile.B + begin * (s->b_along_k ? 1 : p->ldb), p->ldb, tile.cols);
+  sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k, tile.A + begin * (s->a_along_k ? 1 : p->lda),
+                                          p->lda, tile.rows);
+  sgemm__loader load_b = sgemm__copier_of(s, b_quads, s->BN, s->b_along_k, tile.B + begin * (s->b_along_k ? 1 : p->ldb),
+                                          p->ldb, tile.cols);
   float *from = shared, *into = shared; /* the buffers that are multiplied and that are filled next */
   /* Accumulators. */
   int64_t rest = (begin + share < plane_end ? begin + share : plane_end) - begin, ahead = rest;
@@ -909,8 +913,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
       }
       if (next > 0 || rest > s->BK) {
         if (!a_quads || next % 4 == 0)
-          sgemm__load_step(a + sgemm__step_at(s->TM, a_quads, next), from, s->BM, s->BK, a_quads, place.row, slice_k + next,
-                           s->TM, place.down);
+          sgemm__load_step(a + sgemm__step_at(s->TM, a_quads, next), from, s->BM, s->BK, a_quads, place.row,
+                           slice_k + next, s->TM, place.down);
         if (!b_quads || next % 4 == 0)
           sgemm__load_step(b + sgemm__step_at(s->TN, b_quads, next), from + buffer_b, s->BN, s->BK, b_quads, place.col,
                            slice_k + next, s->TN, place.across);
@@ -969,8 +973,8 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
               name)
 #define SGEMM__CHECK_STATIC(body_bufs, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                              \
   SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                                \
-  SGEMM__RULE((bufs) == (body_bufs) && (slices) == 1, "a stage before async has the buffers of its body and one slice", \
-              name)                                                                                                    \
+  SGEMM__RULE((bufs) == (body_bufs) && (slices) == 1,                                                                  \
+              "a stage before async has the buffers of its body and one slice", name)                                  \
   SGEMM__RULE(SGEMM__EVEN(BM, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)) &&                                             \
                   SGEMM__EVEN(BN, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)),                                           \
               "the threads must share each tile's loads evenly", name)                                                 \
@@ -980,7 +984,7 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
 #define SGEMM__CHECK_pipelined(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                               \
   SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                                \
   SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4, "a pipeline has V = 4 and 3 or 4 buffers", name)                 \
-  SGEMM__RULE((BK) % ((slices) * 8) == 0 && (SGEMM__SPLIT_##stage || (slices) == 1),                                   \
+  SGEMM__RULE((BK) % ((slices)*8) == 0 && (SGEMM__SPLIT_##stage || (slices) == 1),                                     \
               "slices share BK by multiples of 8, and only splitk has more than one", name)                            \
   SGEMM__RULE(SGEMM__SHARE(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slices)) &&                                          \
                   SGEMM__SHARE(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slices)),                                        \
@@ -994,8 +998,8 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
    SGEMM__WHOLE((threads) * (V) / SGEMM__WIDE(BK, V), E))
 /* The same for copies: 1 element in groups of 8 along k, or 4 along e. */
 #define SGEMM__SHARE(E, BK, threads)                                                                                   \
-  (SGEMM__WHOLE(threads, (E) * (BK)) && SGEMM__WHOLE((threads) / 8, E) && SGEMM__WHOLE((threads) * 4, (E) * (BK)) &&   \
-   SGEMM__WHOLE((threads) * 4, E))
+  (SGEMM__WHOLE(threads, (E) * (BK)) && SGEMM__WHOLE((threads) / 8, E) && SGEMM__WHOLE((threads)*4, (E) * (BK)) &&     \
+   SGEMM__WHOLE((threads)*4, E))
 
 #define SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b)                             \
   { BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, SGEMM__SPLIT_##stage, !(trans_a), trans_b }
@@ -1029,7 +1033,7 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
   SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {                        \
     const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
-    float acc[(TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                                                                  \
+    float acc[(TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                                                  \
     sgemm__begin();                                                                                                    \
     if (sgemm__block_yz() < args.batch)                                                                                \
       sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                               \
@@ -1065,7 +1069,7 @@ SGEMM_VARIANTS(SGEMM__STAMP)
 
 /* A row's kernels in the order nn, nt, tn, tt; a row that SGEMM_STAGE leaves out holds only the closing 0. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
-#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                                     \
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                       \
   {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
       SGEMM__FOUR(SGEMM__ADDRESS, stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)) 0},
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
@@ -1081,6 +1085,11 @@ static sgemm_status sgemm__status_of(cudaError_t error) {
   return error == cudaSuccess ? SGEMM_SUCCESS : (sgemm_status)(SGEMM_ERROR_CUDA + (int)error);
 }
 
+/* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
+static int sgemm__lanes(int major, int minor) {
+  return (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0) ? 64 : 128;
+}
+
 /* What is remembered of each device of the process, so that a call asks the runtime for its device only. Any number of
    host threads may meet here: the first to claim a device's entry fills it, and who comes meanwhile reads for itself. */
 enum { SGEMM__DEVICES = 64 }; /* remembered; any further one is asked each time */
@@ -1093,7 +1102,7 @@ static struct {
 
 static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
   struct cudaFuncAttributes attributes;
-  int major, clock_khz, memory_khz, bus_bits;
+  int major, minor, clock_khz, memory_khz, bus_bits;
   cudaError_t error = cudaDeviceGetAttribute(&out->multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (error == cudaSuccess)
     error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -1104,10 +1113,13 @@ static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
   if (error == cudaSuccess)
     error = cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device);
   if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  if (error == cudaSuccess)
     error = cudaFuncGetAttributes(&attributes, (const void *)sgemm_sum_planes);
   if (error != cudaSuccess)
     return error;
   out->arch = attributes.ptxVersion; /* of the code in use, which may be older than the device */
+  out->lanes = sgemm__lanes(major, minor);
   out->clock_mhz = clock_khz / 1000;
   out->bandwidth_gbs = 2e-6 * memory_khz * bus_bits / 8;
   return cudaSuccess;
@@ -1183,11 +1195,6 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
   return sgemm__status_of(cudaLaunchKernelExC(&config, kernel, arguments));
 }
 
-/* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
-static int sgemm__lanes(int major, int minor) {
-  return (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0) ? 64 : 128;
-}
-
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
   struct cudaDeviceProp prop;
   int clock_khz, memory_khz, bus_bits;
@@ -1243,11 +1250,12 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
                            sgemm_stream stream) {
   (void)stream; /* the model runs a launch to its end */
-  return sgemm__cpu_launch(variant == SGEMM_VARIANT_COUNT ? sgemm_sum_planes : sgemm__kernels[variant][ops], grid, args);
+  return sgemm__cpu_launch(variant == SGEMM_VARIANT_COUNT ? sgemm_sum_planes : sgemm__kernels[variant][ops], grid,
+                           args);
 }
 
 sgemm_status sgemm_machine_query(sgemm_machine *out) {
-  const sgemm_machine model = {1, 90, 1000, 100.0}; /* one SM, on which clusters run; a nominal clock and bandwidth */
+  const sgemm_machine model = {1, 90, 128, 1000, 100.0}; /* one SM, on which clusters run, with nominal figures */
   *out = model;
   return SGEMM_SUCCESS;
 }

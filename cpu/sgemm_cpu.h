@@ -429,7 +429,8 @@ static void sgemm__cpu_run_cluster(sgemm__cpu_worker *w) {
     for (i = 0; i < ranks; i++) {
       const int before = w->rank;
       sgemm__cpu_run_block(w, w->grid->model.order == SGEMM_MODEL_BACKWARD ? ranks - 1 - i : i);
-      if (!atomic_load(&w->grid->failed) && i > 0 && w->fibers[w->rank * threads].line != w->fibers[before * threads].line)
+      if (!atomic_load(&w->grid->failed) && i > 0 &&
+          w->fibers[w->rank * threads].line != w->fibers[before * threads].line)
         sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "its block is not at the barrier of the cluster's others", NULL, 0);
       if (atomic_load(&w->grid->failed))
         return;
