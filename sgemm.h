@@ -49,6 +49,7 @@
 #ifndef SGEMM_H
 #define SGEMM_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -532,61 +533,67 @@ static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_p
 }
 
 /* The figures that a plan's time is reckoned from, in clocks of an SM. examples/tune measures plans on a GPU, fits these to
-   their times and writes this part: a row's FMAs a clock where its SM is full of blocks, out of 128, and what a round
-   of its blocks takes beside its FMAs. */
+   their times and writes this part. */
 typedef struct sgemm__figures {
-  double launch;  /* a launch: of an empty grid */
+  double launch;  /* of a kernel, with nothing to do */
   double cluster; /* the sum over a cluster's ranks */
-  double planes;  /* the second launch, beside the planes' bytes */
+  double planes;  /* the second launch, where k is in planes */
+  double plane;   /* each plane that it sums */
   double warps;   /* resident on an SM at which a row has half of its rate */
   double copy;    /* an element copied to shared memory by itself, not four at a time */
+  double guard;   /* the same where it is not certain to be inside the matrix */
+  double latency; /* from a tile's request to its arrival */
   double ingest;  /* bytes that an SM takes in a clock, from wherever */
   double memory;  /* share of the bandwidth that a kernel sees */
   struct {
-    double rate, round;
+    double rate;  /* FMAs a clock of a full SM, of its 128 lanes */
+    double round; /* that a round of resident blocks takes besides: its first loads and its stores */
   } rows[SGEMM_VARIANT_COUNT];
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {4400,
-                                               2000,
-                                               4000,
-                                               3,
-                                               0.11,
-                                               40,
-                                               0.8,
+static const sgemm__figures sgemm__measured = {2495,
+                                               3697,
+                                               4143,
+                                               9,
+                                               1.45,
+                                               0.0418,
+                                               0.0780,
+                                               76,
+                                               45.1,
+                                               0.667,
                                                {
-                                                   {1.2, 2000}, /* naive_32x32x1_1x1 */
-                                                   {15, 2000},  /* coalesced_32x32x1_1x1 */
-                                                   {20, 2000},  /* tiled_16x16x16_1x1 */
-                                                   {20, 2000},  /* tiled_32x32x32_1x1 */
-                                                   {45, 2000},  /* tile1d_64x64x8_8x1 */
-                                                   {45, 2000},  /* tile1d_64x64x32_8x1 */
-                                                   {67, 2000},  /* tile2d_128x128x8_8x8 */
-                                                   {80, 2000},  /* vectorized_128x128x8_8x8 */
-                                                   {88, 2000},  /* warptiled_128x128x16_8x16 */
-                                                   {88, 2000},  /* warptiled_128x128x8_8x8 */
-                                                   {95, 2000},  /* doublebuffered_128x256x8_16x8 */
-                                                   {95, 2000},  /* doublebuffered_128x128x8_8x8 */
-                                                   {95, 2000},  /* doublebuffered_128x64x16_8x8 */
-                                                   {95, 2000},  /* doublebuffered_64x64x16_8x4 */
-                                                   {95, 2000},  /* doublebuffered_32x64x16_4x4 */
-                                                   {95, 2000},  /* doublebuffered_32x32x16_4x4 */
-                                                   {100, 2000}, /* async_128x256x16_16x8 */
-                                                   {100, 2000}, /* async_256x128x16_16x8 */
-                                                   {100, 2000}, /* async_64x128x16_8x8 */
-                                                   {100, 2000}, /* async_128x64x16_8x8 */
-                                                   {100, 2000}, /* async_64x64x16_8x4 */
-                                                   {90, 2000},  /* splitk_64x128x32_8x8 */
-                                                   {90, 2000},  /* splitk_64x64x32_8x4 */
-                                                   {90, 2000},  /* splitk_32x64x32_8x4 */
-                                                   {90, 2000},  /* splitk_32x32x32_4x4 */
-                                                   {90, 2000},  /* splitk_16x128x32_16x4 */
-                                                   {90, 2000},  /* splitk_8x128x32_8x4 */
-                                                   {90, 2000},  /* splitk_4x128x32_4x4 */
-                                                   {90, 2000},  /* splitk_128x16x32_4x16 */
-                                                   {90, 2000},  /* splitk_128x8x32_4x8 */
-                                                   {90, 2000},  /* splitk_128x4x32_4x4 */
+                                                   {11.7, 2986},  /* sgemm_naive_32x32x1_1x1 */
+                                                   {13.9, 3145},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {15.4, 2374},  /* sgemm_tiled_16x16x16_1x1 */
+                                                   {17.0, 1734},  /* sgemm_tiled_32x32x32_1x1 */
+                                                   {32.1, 2901},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {40.6, 2641},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {69.5, 7268},  /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {80.8, 4174},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {87.6, 6292},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {83.6, 4188},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {110.1, 7157}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {96.8, 4778},  /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {101.8, 5354}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {85.8, 2783},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {68.8, 1837},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {59.9, 1729},  /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {110.5, 9462}, /* sgemm_async_128x256x16_16x8 */
+                                                   {108.9, 9053}, /* sgemm_async_256x128x16_16x8 */
+                                                   {106.1, 5524}, /* sgemm_async_64x128x16_8x8 */
+                                                   {104.4, 5475}, /* sgemm_async_128x64x16_8x8 */
+                                                   {88.8, 2979},  /* sgemm_async_64x64x16_8x4 */
+                                                   {98.4, 8202},  /* sgemm_splitk_64x128x16_8x8 */
+                                                   {86.2, 5075},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {78.7, 4047},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {70.0, 3266},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {77.3, 8210},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {60.1, 4734},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {40.0, 4198},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {71.2, 8679},  /* sgemm_splitk_128x16x32_4x16 */
+                                                   {50.2, 4453},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {30.6, 3283},  /* sgemm_splitk_128x4x32_4x4 */
                                                }};
 /* END figures */
 
@@ -597,8 +604,14 @@ static inline int sgemm__resident(const sgemm_variant_info *v) {
   return fit < v->blocks ? sgemm__max(fit, 1) : v->blocks;
 }
 
+/* Clocks to copy the k steps of one operand's tile of E, beyond what vectors cost; T: of a thread's fragment. */
+static inline double sgemm__copy_cost(const sgemm__figures *f, int64_t ld, int along_k, int E, int T) {
+  return ld % 4 != 0 ? f->guard * E : along_k && T != 4 ? f->copy * E : 0.0;
+}
+
 /* Reckoned time of a plan in microseconds. The busiest SM works through its blocks in rounds of as many as are resident;
-   each block at the cost of a whole tile, whatever an edge cuts off. Or memory binds, or what the SMs take in. */
+   each block at the cost of a whole tile, whatever an edge cuts off, and no faster than its tiles arrive. Or memory
+   binds, or what the SMs take in; where two are close, both are felt. */
 static inline double sgemm__cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_machine *machine,
                                  const sgemm__figures *f) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -606,30 +619,33 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm_params *p, 
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   const int a_along_k = (row_major ? p->op_a : p->op_b) == SGEMM_N,
             b_along_k = (row_major ? p->op_b : p->op_a) != SGEMM_N;
-  const int a_single = a.lda % 4 != 0 || (a_along_k && v->TM != 4),
-            b_single = a.ldb % 4 != 0 || (b_along_k && v->TN != 4);
   const double steps = (double)sgemm__ceil_div(sgemm__ceil_div(a.k, v->BK), (int64_t)plan->planes * plan->ranks);
   const double k = steps * v->BK; /* of a block */
   const double blocks = (double)sgemm__ceil_div(a.m, v->BM) * (double)sgemm__ceil_div(a.n, v->BN) * (double)a.batch *
                         plan->planes * plan->ranks;
-  const int resident = sgemm__resident(v), warps = v->threads / 32;
-  const double busiest = (double)(int64_t)((blocks + machine->multiprocessors - 1) / machine->multiprocessors);
-  const double rounds = (double)(int64_t)(busiest / resident), rest = busiest - rounds * resident;
-  const double alone = v->BM * v->BN * k / (f->rows[plan->variant].rate * machine->lanes / 128.0) +
-                       f->copy * k * (a_single * v->BM + b_single * v->BN);
-  /* c blocks at once run at c * warps / (c * warps + f->warps) of the rate, relative to a full SM's share. */
-  const double full = alone * (resident * warps + f->warps) / warps;
-  const double last = rest > 0.0 ? alone * (rest * warps + f->warps) / warps : 0.0;
-  const double work = rounds * full + last + (rounds + (rest > 0.0)) * f->rows[plan->variant].round;
-  const double taken = blocks * (v->BM + v->BN) * k * 4.0 / machine->multiprocessors / f->ingest;
+  const int resident = sgemm__resident(v), warps = v->threads / 32, sms = machine->multiprocessors;
+  /* A round: blocks that run at one time. Clusters fill the groups of some 16 SMs that they cannot leave only in part. */
+  const double round = (double)sgemm__max((int64_t)sms * resident - (plan->ranks - 1) * sms / 32, plan->ranks);
+  const double rounds = (double)(int64_t)(blocks / round);
+  const double rest = (double)(int64_t)((blocks - rounds * round + sms - 1) / sms); /* of the last, on the busiest SM */
+  const double alone = k * (v->BM * v->BN / (f->rows[plan->variant].rate * machine->lanes / 128.0) +
+                            sgemm__copy_cost(f, a.lda, a_along_k, v->BM, v->TM) +
+                            sgemm__copy_cost(f, a.ldb, b_along_k, v->BN, v->TN));
+  const double arrival = steps * f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
+  /* c blocks at once run at c * warps / (c * warps + f->warps) of the rate. */
+  const double full = alone * (resident * warps + f->warps) / warps, last = alone * (rest * warps + f->warps) / warps;
+  const double work = rounds * ((full > arrival ? full : arrival) + f->rows[plan->variant].round) +
+                      (rest > 0.0 ? (last > arrival ? last : arrival) + f->rows[plan->variant].round : 0.0);
+  const double taken = blocks * (v->BM + v->BN) * k * 4.0 / sms / f->ingest;
   const double clock = machine->clock_mhz; /* clocks of a microsecond */
-  const double bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * (double)a.batch;
-  const double memory = bytes * 1e-3 / (machine->bandwidth_gbs * f->memory) * clock;
-  double clocks = work > taken ? work : taken;
-  clocks = clocks > memory ? clocks : memory;
-  clocks += f->launch + (plan->ranks > 1 ? f->cluster : 0.0);
+  const double memory = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * (double)a.batch * 1e-3 /
+                        (machine->bandwidth_gbs * f->memory) * clock;
+  double clocks = f->launch + sqrt(sqrt(work * work * work * work + taken * taken * taken * taken +
+                                        memory * memory * memory * memory));
+  if (plan->ranks > 1)
+    clocks += f->cluster;
   if (plan->planes > 1)
-    clocks += f->planes + (double)sgemm_plan_workspace(plan, p) * 2.0 / machine->multiprocessors / f->ingest;
+    clocks += f->planes + f->plane * plan->planes + (double)sgemm_plan_workspace(plan, p) * 2.0 / sms / f->ingest;
   return clocks / clock;
 }
 
