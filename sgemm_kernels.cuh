@@ -150,6 +150,12 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
   ((bufs) < 3                                                                  ? 0                                     \
    : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(BM, BN, BK, bufs) ? (slices) * (BM) * (BN)*4              \
                                                                                : SGEMM__TILE_BYTES(BM, BN, BK, bufs))
+#define SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices)                                                            \
+  (1024 + ((bufs) < 3 ? (bufs) * (BK) * ((BM) + (BN) + 8) * 4 : SGEMM__SHARED_BYTES(split, BM, BN, BK, bufs, slices)))
+#define SGEMM__RESIDENT_BLOCKS(split, BM, BN, BK, bufs, slices, blocks)                                                \
+  (228 * 1024 / SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices) < (blocks)                                         \
+       ? 228 * 1024 / SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices)                                              \
+       : (blocks))
 #define SGEMM__SUM_THREADS 128 /* of a block of sgemm_sum_planes */
 
 #ifdef SGEMM_IMPLEMENTATION

@@ -261,6 +261,14 @@ static int read_samples(samples *s, const char *path) {
   return s->count > 0 ? 0 : fail(path, "no times of this table's rows");
 }
 
+/* Microseconds. */
+static double reckon(const sgemm_plan *plan, const sgemm_params *p, const sgemm_machine *machine,
+                     const sgemm__figures *f) {
+  const sgemm__problem q = sgemm__problem_of(p, machine, f);
+  const sgemm__row r = sgemm__row_of(plan->variant, &q, f);
+  return sgemm__cost(plan, &r, &q, f) / machine->clock_mhz;
+}
+
 /* Weighted mean square of the logarithm of reckoned over measured time; of one row's samples, or of all for -1. */
 static double misfit(const samples *s, const sgemm__figures *f, int row) {
   double sum = 0.0;
@@ -268,7 +276,7 @@ static double misfit(const samples *s, const sgemm__figures *f, int row) {
   for (i = 0; i < s->count; i++)
     if (row < 0 || (int)s->all[i].plan.variant == row) {
       const sample *t = &s->all[i];
-      const double off = log(sgemm__cost(&t->plan, &t->p, &s->machine, f) / t->us);
+      const double off = log(reckon(&t->plan, &t->p, &s->machine, f) / t->us);
       sum += t->weight * off * off;
     }
   return sum / s->count;
@@ -300,7 +308,7 @@ static void report(samples *s, const sgemm__figures *f) {
     if (i == s->count || s->all[i].shape != s->all[first].shape) {
       int j, chosen = first, fastest = first;
       for (j = first; j < i; j++) {
-        s->all[j].reckoned = sgemm__cost(&s->all[j].plan, &s->all[j].p, &s->machine, f);
+        s->all[j].reckoned = reckon(&s->all[j].plan, &s->all[j].p, &s->machine, f);
         chosen = s->all[j].reckoned < s->all[chosen].reckoned ? j : chosen;
         fastest = s->all[j].us < s->all[fastest].us ? j : fastest;
       }
