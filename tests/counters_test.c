@@ -311,7 +311,7 @@ static void schedules(sgemm_variant variant) {
 
 #define PROPERTY(property, row)                                                                                        \
   Test(property, row, .fini = compared_something) { property(SGEMM_##row); }
-#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                          \
+#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                            \
   PROPERTY(tile_multiples, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                   \
   PROPERTY(wavefronts, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                       \
   PROPERTY(ragged, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                           \

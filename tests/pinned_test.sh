@@ -7,7 +7,7 @@ set -euo pipefail
 # The table as its own preprocessor expands it, a line a row: ROW stage production name.
 cat > "$work/rows.c" <<'TABLE'
 #include "sgemm.h"
-#define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                       \
+#define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                         \
   ROW stage production SGEMM__NAME(stage, BM, BN, BK, TM, TN)
 SGEMM_VARIANTS(ROW_OF)
 TABLE

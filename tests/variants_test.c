@@ -358,14 +358,14 @@ static void offsets(sgemm_variant variant) {
   PROPERTY(batches, row)                                                                                               \
   PROPERTY(offsets, row)                                                                                               \
   PROPERTY(repeatability, row)
-#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                          \
+#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                            \
   ROW_IF(stage, production)(PROPERTIES(ROW_NAME(stage, BM, BN, BK, TM, TN)))
 
 SGEMM_VARIANTS(ROW)
 
 /* A stage that ROW_IF does not know would be compiled and never tested. */
 Test(rows, every_compiled_row_is_tested) {
-#define ROW_TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                   \
+#define ROW_TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                     \
   ROW_IF(stage, production)(tested[SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN] = 1;)
   int tested[SGEMM_VARIANT_COUNT] = {0}, i, count = 0;
   SGEMM_VARIANTS(ROW_TESTED)
