@@ -382,7 +382,7 @@ Test(spec, reasons, .fini = compared_something) {
 /* ---- Small kernels ----------------------------------------------------------------------------------------------- */
 
 static sgemm_counts launch(sgemm__kernel kernel, int blocks, int threads, const sgemm__args *args) {
-  const sgemm__grid grid = {(unsigned)blocks, 1, 1, (unsigned)threads};
+  const sgemm__grid grid = {(unsigned)blocks, 1, 1, (unsigned)threads, 1, 0};
   cr_assert(sgemm__cpu_launch(kernel, grid, args) == SGEMM_SUCCESS, "%s", sgemm_model_error());
   return *sgemm_model_counts();
 }

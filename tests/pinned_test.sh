@@ -13,9 +13,10 @@ SGEMM_VARIANTS(ROW_OF)
 TABLE
 gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
 
-# kernels AWK_CONDITION: the kernels of the rows that meet it.
+# kernels AWK_CONDITION: the kernels of the rows that meet it, and the one that every build has.
 kernels() {
-  awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }' "$work/rows" | sort
+  awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }
+    END { print "sgemm_sum_planes" }' "$work/rows" | sort
 }
 
 # pinned NAME WANTED OPTION...: the kernels of a build.
