@@ -211,7 +211,7 @@ static problem plan_problem(sgemm_variant variant, int shape, int ranks, int pla
 
 /* A case of a row's plans: the c-th way to fill in all else that a call may ask for. */
 static void plan_case(sgemm_variant variant, int ranks, int planes, int shape, int c) {
-  static const float pairs[4][2] = {{1.0f, 0.0f}, {-0.75f, 1.25f}, {0.0f, 0.5f}, {0.5f, 1.0f}};
+  static const float pairs[4][2] = {{1.0f, 0.0f}, {-0.75f, 1.25f}, {0.0f, 0.5f}, {0.5f, 0.0f}};
   problem q = plan_problem(variant, shape, ranks, planes, (c / PLAN_SHAPES + shape) % 4);
   q.p.alpha = pairs[c / 3 % 4][0];
   q.p.beta = pairs[c / 3 % 4][1];
