@@ -100,7 +100,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
-  X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, or smaller than the plan or than 0")            \
+  X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL, or smaller than the plan or than 0")      \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
   X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
   X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no device to ask")                                                  \
@@ -216,6 +216,7 @@ typedef struct sgemm_machine {
   int lanes;            /* fp32 FMA lanes of an SM */
   int clock_mhz;        /* the highest SM clock */
   double bandwidth_gbs; /* of memory */
+  int shared_per_block; /* bytes of shared memory that a block may ask for */
 } sgemm_machine;
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
@@ -487,7 +488,9 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
   }
   if (sgemm__bad_pointer(p->C))
     return SGEMM_ERROR_C;
-  return (uintptr_t)p->workspace % 16 != 0 || p->workspace_bytes < 0 ? SGEMM_ERROR_WORKSPACE : SGEMM_SUCCESS;
+  return (uintptr_t)p->workspace % 16 != 0 || p->workspace_bytes < 0 || (p->workspace == NULL && p->workspace_bytes > 0)
+             ? SGEMM_ERROR_WORKSPACE
+             : SGEMM_SUCCESS;
 }
 
 /* ---- Selection --------------------------------------------------------------------------------------------------- */
@@ -527,11 +530,16 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   return a;
 }
 
-/* Bytes of workspace that a plan takes: its planes, in rows padded to 16 bytes; 0 for one plane. */
+/* Bytes of workspace that a plan takes: its planes, in rows padded to 16 bytes; 0 for one plane. INT64_MAX stands for more
+   than there can be. */
 static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
-  const int64_t row = 16 * sgemm__ceil_div(swap ? p->m : p->n, 4);
-  return plan->planes > 1 ? row * (swap ? p->n : p->m) * p->batch * plan->planes : 0;
+  const int64_t row = 16 * sgemm__ceil_div(swap ? p->m : p->n, 4), rows = swap ? p->n : p->m;
+  if (plan->planes <= 1)
+    return 0;
+  return (double)row * (double)rows * (double)p->batch * plan->planes < 4611686018427387904.0
+             ? row * rows * p->batch * plan->planes
+             : INT64_MAX;
 }
 
 /* The figures that a plan's time is reckoned from, in clocks of an SM. examples/tune measures plans on a GPU, fits these to
@@ -697,7 +705,7 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *m
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int ranks = plan->ranks;
   return (ranks == 1 || ((ranks == 2 || ranks == 4 || ranks == 8) && v->split && machine->arch >= 90)) &&
-         (plan->planes == 1 || (plan->planes > 1 && v->bufs >= 3));
+         (plan->planes == 1 || (plan->planes > 1 && v->bufs >= 3)) && v->shared <= machine->shared_per_block;
 }
 
 /* The plan of least reckoned time for p, with what workspace p has, on a machine; of one stage, or of all stages for
@@ -765,6 +773,7 @@ static inline sgemm_status sgemm__run(const sgemm_plan *plan, const sgemm_params
   sgemm__grid grid;
   sgemm_status status;
   if ((double)tiles_m * (double)tiles_n * plan->ranks * plan->planes > 2147483647.0 ||
+      (plan->planes > 1 && (double)whole.m * (double)sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS) > 2147483647.0) ||
       whole.batch > (int64_t)65535 * 65535)
     return SGEMM_ERROR_GRID;
   args.tiles_m = (uint32_t)tiles_m;
@@ -806,19 +815,22 @@ static inline sgemm_status sgemm__run(const sgemm_plan *plan, const sgemm_params
 /* Runs a plan, whatever the selection would have chosen. */
 static inline sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
   sgemm_machine machine;
-  sgemm_status status = p != NULL && sgemm_variant_get(plan->variant) == NULL ? SGEMM_ERROR_VARIANT : SGEMM_SUCCESS;
-  if (status == SGEMM_SUCCESS)
-    status = sgemm_check(p);
+  sgemm_status status, device;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (sgemm_variant_get(plan->variant) == NULL)
+    return SGEMM_ERROR_VARIANT;
+  device = sgemm_machine_query(&machine); /* whose failure is told where there is something to launch */
+  if (device == SGEMM_SUCCESS && !sgemm__possible(plan, &machine))
+    return SGEMM_ERROR_PLAN;
+  status = sgemm_check(p);
   if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
     return status;
+  if (sgemm_plan_workspace(plan, p) > p->workspace_bytes)
+    return SGEMM_ERROR_WORKSPACE;
   if (!sgemm_compiled(plan->variant))
     return SGEMM_ERROR_NOT_COMPILED;
-  status = sgemm_machine_query(&machine);
-  if (status != SGEMM_SUCCESS)
-    return status;
-  if (!sgemm__possible(plan, &machine))
-    return SGEMM_ERROR_PLAN;
-  return sgemm_plan_workspace(plan, p) > p->workspace_bytes ? SGEMM_ERROR_WORKSPACE : sgemm__run(plan, p, stream);
+  return device != SGEMM_SUCCESS ? device : sgemm__run(plan, p, stream);
 }
 
 /* Runs one row of the table, whatever the selection would have chosen: in one plane, and where the row can split k, by as

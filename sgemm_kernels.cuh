@@ -1121,6 +1121,8 @@ static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
   if (error == cudaSuccess)
     error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
   if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&out->shared_per_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error == cudaSuccess)
     error = cudaFuncGetAttributes(&attributes, (const void *)sgemm_sum_planes);
   if (error != cudaSuccess)
     return error;
@@ -1261,7 +1263,8 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 }
 
 sgemm_status sgemm_machine_query(sgemm_machine *out) {
-  const sgemm_machine model = {1, 90, 128, 1000, 100.0}; /* one SM, on which clusters run, with nominal figures */
+  /* One SM, on which clusters run, with nominal figures. */
+  const sgemm_machine model = {1, 90, 128, 1000, 100.0, 227 * 1024};
   *out = model;
   return SGEMM_SUCCESS;
 }

@@ -23,7 +23,7 @@ def variants(source):
     table = source[source.index("#define SGEMM_VARIANTS(X)"):source.index("// clang-format on")]
     rows = []
     for row in re.findall(r"X\(([^)]*)\)", table[len("#define SGEMM_VARIANTS(X)"):]):
-        stage, BM, BN, BK, TM, TN, *_, production, reason = [cell.strip() for cell in row.split(",", 11)]
+        stage, BM, BN, BK, TM, TN, *_, production, reason = [cell.strip() for cell in row.split(",", 13)]
         rows.append((stage, f"{BM}x{BN}x{BK}_{TM}x{TN}", production == "1", reason.strip('"')))
     return rows
 

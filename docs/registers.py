@@ -2,7 +2,7 @@
 """registers.py: writes docs/measurements/registers_*.csv, what ptxas makes of every kernel, for the ladder's occupancy.
 
 Called as registers.py [NVCC]; needs no GPU, and half a minute an architecture. Each line is a row of SGEMM_VARIANTS:
-the registers of a thread for the ops NN, NT, TN and TT, then the bytes of shared memory of a block for the same.
+the registers of a thread for the ops NN, NT, TN and TT, then the bytes of static shared memory of a block for the same.
 examples/ladder_model.h includes the files as they are, hence the comment and the commas at the ends; a row that the
 table no longer has does not compile, one that is missing has no occupancy.
 """
@@ -37,7 +37,7 @@ def main():
     version = subprocess.run([nvcc, "--version"], stdout=subprocess.PIPE, text=True).stdout
     release = re.search(r"release ([\d.]+)", version)[1]
     for name, arch in ARCHITECTURES.items():
-        lines = ["// variant, registers for NN NT TN TT, shared bytes for NN NT TN TT: "
+        lines = ["// variant, registers for NN NT TN TT, static shared bytes for NN NT TN TT: "
                  f"{arch}, nvcc {release}, docs/registers.py"]
         for variant, ops in measure(nvcc, arch).items():
             cells = [str(ops[op][part]) for part in (0, 1) for op in OPS]

@@ -60,7 +60,8 @@ static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
 
 /* The cells that say what was measured, and the row's name. */
 static void fill_case(const meter *m, const problem *q, const data *d, subject s, int cold, row *w) {
-  const sgemm_variant_info *v = sgemm_variant_get(picked(m, s, &d->p));
+  const sgemm_plan plan = picked(m, s, &d->p);
+  const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
   char name[CASE_MOST];
   cell *cells = w->cells;
   w->subject = s;
@@ -68,6 +69,8 @@ static void fill_case(const meter *m, const problem *q, const data *d, subject s
   cells[COLUMN_variant].text = subject_name(s);
   cells[COLUMN_stage].text = s < SGEMM_VARIANT_COUNT ? v->stage_name : NULL;
   cells[COLUMN_picked].text = v ? v->name : NULL;
+  cells[COLUMN_ranks].number = s == SUBJECT_PRODUCTION ? plan.ranks : NAN;
+  cells[COLUMN_planes].number = s == SUBJECT_PRODUCTION ? plan.planes : NAN;
   cells[COLUMN_shape].text = q->name[0] != '\0' ? q->name : NULL;
   cells[COLUMN_m].number = (double)q->m;
   cells[COLUMN_n].number = (double)q->n;

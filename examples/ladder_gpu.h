@@ -18,8 +18,8 @@ enum { RUNS_ON_GPU = 1, DEFAULT_M = 4096, DEFAULT_N = 4096, DEFAULT_K = 4096 };
 enum {
   ENOUGH_SAMPLES = 10,
   FEWEST_SAMPLES = 3,
-  CUBLAS_WORKSPACE = 32 << 20
-}; /* what cuBLAS's manual asks for on Hopper */
+  WORKSPACE = 32 << 20 /* what cuBLAS's manual asks for on Hopper; production has the same */
+};
 
 /* ---- Clocks ------------------------------------------------------------------------------------------------------ */
 
@@ -88,6 +88,7 @@ static const char *throttle(const nvml *n) {
 
 typedef struct meter {
   sgemm_device device;
+  sgemm_machine machine;
   double ffma_gflops, copy_gbs;
   cublasHandle_t cublas;
   void *workspace;
@@ -103,14 +104,15 @@ static int open_meter(meter *m, const options *o, report *r) {
   int device, error, version = 0, runtime = 0;
   (void)o;
   if (cudaGetDevice(&device) != cudaSuccess || sgemm_device_query(device, &m->device) != SGEMM_SUCCESS ||
-      cudaEventCreate(&m->start) != cudaSuccess || cudaEventCreate(&m->stop) != cudaSuccess)
+      sgemm_machine_query(&m->machine) != SGEMM_SUCCESS || cudaEventCreate(&m->start) != cudaSuccess ||
+      cudaEventCreate(&m->stop) != cudaSuccess)
     return fail("the device does not answer", machine_error((int)cudaGetLastError()));
   error = ceilings_measure(&m->ffma_gflops, &m->copy_gbs);
   if (error != 0)
     return fail("the ceilings could not be measured", machine_error(error));
-  m->workspace = machine_alloc(CUBLAS_WORKSPACE);
+  m->workspace = machine_alloc(WORKSPACE);
   if (m->workspace == NULL || cublasCreate(&m->cublas) != CUBLAS_STATUS_SUCCESS ||
-      cublasSetWorkspace(m->cublas, m->workspace, CUBLAS_WORKSPACE) != CUBLAS_STATUS_SUCCESS ||
+      cublasSetWorkspace(m->cublas, m->workspace, WORKSPACE) != CUBLAS_STATUS_SUCCESS ||
       cublasGetVersion(m->cublas, &version) != CUBLAS_STATUS_SUCCESS || cudaRuntimeGetVersion(&runtime) != cudaSuccess)
     return fail("cuBLAS does not start", m->device.name);
   open_nvml(&m->nvml, device);
@@ -146,10 +148,19 @@ static int64_t bytes_to_pass(const meter *m, int cold) { return cold ? 2 * m->de
 /* What there is beside the rows. */
 static int has_subject(subject s, const options *o) { return s == SUBJECT_CUBLAS || o->production; }
 
-static sgemm_variant picked(const meter *m, subject s, const sgemm_params *p) {
-  return s == SUBJECT_CUBLAS       ? SGEMM_VARIANT_COUNT
-         : s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, m->device.multiprocessors)
-                                   : (sgemm_variant)s;
+/* What production gets to work in: as calls follow one another, what cuBLAS had. */
+static sgemm_params with_workspace(const meter *m, const sgemm_params *p) {
+  sgemm_params roomy = *p;
+  roomy.workspace = m->workspace;
+  roomy.workspace_bytes = WORKSPACE;
+  return roomy;
+}
+
+/* What runs for a subject; of production the plan. */
+static sgemm_plan picked(const meter *m, subject s, const sgemm_params *p) {
+  const sgemm_params roomy = with_workspace(m, p);
+  const sgemm_plan row = {s == SUBJECT_CUBLAS ? SGEMM_VARIANT_COUNT : (sgemm_variant)s, 1, 1};
+  return s == SUBJECT_PRODUCTION ? sgemm_select(&roomy, SGEMM_STAGE_COUNT, &m->machine) : row;
 }
 
 /* Of a problem whose first subject, cuBLAS, is measured. */
@@ -295,11 +306,12 @@ static int run_cublas(cublasHandle_t handle, const sgemm_params *p) {
 static int run_calls(const meter *m, subject s, const data *d, int calls, int *set) {
   int i, bad = 0;
   for (i = 0; i < calls && !bad; i++) {
-    sgemm_params p;
+    sgemm_params p, roomy;
     *set = (*set + 1) % d->sets;
     p = set_of(d, *set);
+    roomy = with_workspace(m, &p);
     bad = s == SUBJECT_CUBLAS       ? run_cublas(m->cublas, &p)
-          : s == SUBJECT_PRODUCTION ? sgemm_run(&p, NULL) != SGEMM_SUCCESS
+          : s == SUBJECT_PRODUCTION ? sgemm_run(&roomy, NULL) != SGEMM_SUCCESS
                                     : sgemm_run_variant((sgemm_variant)s, &p, NULL) != SGEMM_SUCCESS;
   }
   return bad;

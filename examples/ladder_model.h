@@ -67,8 +67,11 @@ static int open_meter(meter *m, const options *o, report *r) {
   if (o->peak_gflops > 0.0) {
     memset(&m->gpu, 0, sizeof m->gpu);
     strcpy(m->gpu.device.name, "a GPU given by hand");
+    m->gpu.device.major = gpus[0].device.major; /* production may choose from what an H200 can do */
+    m->gpu.device.shared_per_sm = gpus[0].device.shared_per_sm;
     m->gpu.device.lanes = BY_HAND_LANES;
     m->gpu.device.multiprocessors = 1;
+    m->gpu.device.clock_mhz = (int)ceil(o->peak_gflops * 1e3 / (2 * BY_HAND_LANES));
     m->gpu.device.peak_gflops = o->peak_gflops;
     m->gpu.device.bandwidth_gbs = o->bandwidth_gbs;
   }
@@ -110,9 +113,14 @@ static void sum_up(const options *o, report *r) { (void)o, (void)r; }
 static void print_errors(const options *o, const report *r) { (void)o, (void)r; }
 static void compare_error(meter *m, row *w) { (void)m, (void)w; }
 
-/* The row that runs for a subject. */
-static sgemm_variant picked(const meter *m, subject s, const sgemm_params *p) {
-  return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, m->gpu.device.multiprocessors) : (sgemm_variant)s;
+/* What runs for a subject; of production the plan, without a workspace: one launch, whose counts are all. */
+static sgemm_plan picked(const meter *m, subject s, const sgemm_params *p) {
+  const sgemm_device *d = &m->gpu.device;
+  const sgemm_machine machine = {d->multiprocessors, 10 * d->major + d->minor,
+                                 d->lanes,           d->clock_mhz,
+                                 d->bandwidth_gbs,   (int)(d->shared_per_sm - d->shared_reserved)};
+  const sgemm_plan row = {(sgemm_variant)s, 1, 1};
+  return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, &machine) : row;
 }
 
 static double ratio(double a, double b) { return b > 0.0 ? a / b : NAN; }
@@ -123,8 +131,9 @@ static void fill_occupancy(const gpu *g, sgemm_variant variant, const sgemm_para
   size_t i;
   for (i = 0; i < g->cells; i += RESOURCE_CELLS)
     if (g->resources[i] == (int)variant) {
-      const int registers = g->resources[i + 1 + (size_t)op], shared = g->resources[i + 5 + (size_t)op];
-      const sgemm_occupancy o = sgemm_occupancy_of(&g->device, sgemm_variant_get(variant)->threads, registers, shared);
+      const sgemm_variant_info *v = sgemm_variant_get(variant);
+      const int registers = g->resources[i + 1 + (size_t)op], shared = g->resources[i + 5 + (size_t)op] + v->shared;
+      const sgemm_occupancy o = sgemm_occupancy_of(&g->device, v->threads, registers, shared);
       cells[COLUMN_registers].number = registers;
       cells[COLUMN_shared_bytes].number = shared;
       cells[COLUMN_occupancy_percent].number = 100.0 * o.fraction;
@@ -148,7 +157,7 @@ static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *
 
 /* 0 is success. */
 static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
-  const sgemm_variant variant = picked(m, s, &d->p);
+  const sgemm_plan plan = picked(m, s, &d->p);
   const double flops = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch;
   const double results = (double)d->p.m * (double)d->p.n * (double)d->p.batch;
   const clock_t cpu = clock();
@@ -157,7 +166,8 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
   struct timespec start, stop;
   (void)o, (void)cold;
   clock_gettime(CLOCK_MONOTONIC, &start);
-  if (sgemm_run_variant(variant, &d->p, NULL) != SGEMM_SUCCESS)
+  if ((s == SUBJECT_PRODUCTION ? sgemm_run_plan(&plan, &d->p, NULL) : sgemm_run_variant(plan.variant, &d->p, NULL)) !=
+      SGEMM_SUCCESS)
     return 1;
   clock_gettime(CLOCK_MONOTONIC, &stop);
   *set = 0;
@@ -174,7 +184,7 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
                                           ratio((double)(c->shared_load_conflicts + c->shared_store_conflicts),
                                                 (double)(c->shared_load_wavefronts + c->shared_store_wavefronts));
   cells[COLUMN_shared_flop_per_byte].number = ratio(flops, (double)c->shared_load_bytes);
-  fill_occupancy(&m->gpu, variant, &d->p, cells);
+  fill_occupancy(&m->gpu, plan.variant, &d->p, cells);
   fill_roofs(&m->gpu, c, flops, cells);
   return 0;
 }

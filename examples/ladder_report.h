@@ -36,7 +36,9 @@ typedef union cell {
   X(k,       "", "",        HIDDEN, 0)                                                                                 \
   X(batch,   "", "",        HIDDEN, 0)                                                                                 \
   X(op,      "", "",        HIDDEN, TEXT)                                                                              \
-  X(picked,  "", "",        HIDDEN, TEXT) /* the row that production is here */
+  X(picked,  "", "",        HIDDEN, TEXT) /* the row that production is here */                                        \
+  X(ranks,   "", "",        HIDDEN, 0)    /* and the rest of its plan */                                               \
+  X(planes,  "", "",        HIDDEN, 0)
 
 #define RESULT_COLUMNS(X)                                                                                              \
   X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows compared */               \

@@ -39,7 +39,8 @@ int main(void) {
   float *a = (float *)machine_alloc(sizeof A), *b = (float *)machine_alloc(sizeof B);
   float *c = (float *)machine_alloc(sizeof C);
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, M, N, K);
-  sgemm_device device;
+  sgemm_machine machine;
+  sgemm_plan plan;
   sgemm_status status;
   double want, got;
   int i;
@@ -57,11 +58,12 @@ int main(void) {
   if (!a || !b || !c || machine_upload(a, A, sizeof A) || machine_upload(b, B, sizeof B))
     return fprintf(stderr, "stage: no %s, or no memory on it\n", machine_name()), 1;
 
-  /* What sgemm_run() will do; the CPU model, which is no device, counts as one multiprocessor. */
-  if (sgemm_device_query(-1, &device) != SGEMM_SUCCESS)
-    device.multiprocessors = 1;
-  printf("selected for %d x %d x %d: %s\n", M, N, K,
-         sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_COUNT, device.multiprocessors))->name);
+  /* What sgemm_run() will do. */
+  status = sgemm_machine_query(&machine);
+  if (status != SGEMM_SUCCESS)
+    return fprintf(stderr, "stage: %s\n", sgemm_status_string(status)), 1;
+  plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &machine);
+  printf("selected for %d x %d x %d: %s\n", M, N, K, sgemm_variant_get(plan.variant)->name);
 
   p.A = a;
   p.B = b;

@@ -288,6 +288,121 @@ Test(bad_arguments, variants_and_stages) {
   machine_free(untouched);
 }
 
+/* ---- Bad plans --------------------------------------------------------------------------------------------------- */
+
+/* A plan that must be refused with this status, for a call that is right but for `p`; C stays as it is. */
+static void expect_refusal(problem *q, sgemm_plan plan, const sgemm_params *p, sgemm_status want, const char *what) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
+  const sgemm_status got = sgemm_run_plan(&plan, p, NULL);
+  cr_assert(got == want, "%s, %d ranks, %d planes, %s: %d (%s), want %d", v ? v->name : "no row", plan.ranks,
+            plan.planes, what, got, sgemm_status_string(got), want);
+  CHECK(problem_download(q));
+  cr_assert(memcmp(q->C.before, q->C.after, (size_t)q->C.count * sizeof(float)) == 0, "%s: C was touched", what);
+}
+
+static void expect_bad_plan(problem *q, int variant, int ranks, int planes) {
+  const sgemm_plan plan = {(sgemm_variant)variant, ranks, planes};
+  sgemm_params p = q->p;
+  expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "all else right");
+  p.order = 0;
+  expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "a bad order after it");
+}
+
+/* Ranks and planes that no row, or not this one, can do. */
+Test(bad_plans, ranks_and_planes) {
+  static const int nobodys[][2] = {{3, 1}, {16, 1}, {0, 1}, {-2, 1}, {5, 2}, {1, 0}, {1, -1}, {8, 0}, {INT32_MAX, 1}};
+  int v, i;
+  need_machine();
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
+    problem q = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_N, 5, 6, 70, EXACT);
+    q.p.workspace_bytes = 8 * 5 * 32;
+    problem_make(&q);
+    CHECK(problem_upload(&q));
+    for (i = 0; i < (int)(sizeof nobodys / sizeof *nobodys); i++)
+      expect_bad_plan(&q, v, nobodys[i][0], nobodys[i][1]);
+    for (i = 2; i <= 8 && !r->split; i *= 2)
+      expect_bad_plan(&q, v, i, 1);
+    if (r->bufs < 3)
+      expect_bad_plan(&q, v, 1, 2);
+    problem_free(&q);
+  }
+}
+
+/* No row, before any other fault but that there are no params. */
+Test(bad_plans, variants) {
+  problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
+  int v;
+  need_machine();
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  for (v = -1; v <= SGEMM_VARIANT_COUNT; v += SGEMM_VARIANT_COUNT + 1) {
+    const sgemm_plan plan = {(sgemm_variant)v, 3, 0};
+    expect_refusal(&q, plan, NULL, SGEMM_ERROR_PARAMS, "no params");
+    expect_refusal(&q, plan, &q.p, SGEMM_ERROR_VARIANT, "before its ranks and planes");
+  }
+  problem_free(&q);
+}
+
+/* A workspace that is too small by 16 bytes or altogether, crooked, or not there. */
+Test(bad_plans, workspaces) {
+  int v;
+  need_machine();
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    const sgemm_plan plan = {(sgemm_variant)v, 1, 3};
+    problem q = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_T, 5, 6, 70, EXACT);
+    sgemm_params p;
+    if (sgemm_variant_get((sgemm_variant)v)->bufs < 3)
+      continue;
+    q.p.batch = 2;
+    q.p.workspace_bytes = sgemm_plan_workspace(&plan, &q.p) + 16;
+    problem_make(&q);
+    CHECK(problem_upload(&q));
+    p = q.p;
+    p.workspace_bytes -= 32;
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "16 bytes short");
+    p.workspace_bytes = 0;
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "no bytes");
+    p.workspace_bytes = -1;
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "less than none");
+    p = q.p;
+    p.workspace = (char *)p.workspace + 4;
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "4 bytes beyond a multiple of 16");
+    p.workspace = NULL;
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "NULL");
+    expect_status(&p, SGEMM_ERROR_WORKSPACE, "NULL, and bytes of it");
+    p.C = NULL;
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_C, "NULL, after C");
+    p.m = 0;
+    expect_refusal(&q, plan, &p, SGEMM_SUCCESS, "NULL, with nothing to do");
+    problem_free(&q);
+  }
+}
+
+/* Planes whose bytes wrap to 0 in 64 bits, and whose sum takes more blocks than a grid holds. */
+Test(bad_plans, beyond_the_hardware) {
+  const sgemm_plan plan = {SGEMM_async_64x64x16_8x4, 1, 8};
+  problem q = problem_of(plan.variant, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
+  sgemm_params p;
+  need_machine();
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 1 << 14, 1 << 14, 1);
+  p.batch = INT64_C(1) << 31;
+  p.stride_a = p.stride_b = 0;
+  p.A = q.p.A;
+  p.B = q.p.B;
+  p.C = q.p.C;
+  expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "2^64 bytes");
+  p.m = INT64_C(1) << 31;
+  p.n = p.ldb = p.ldc = 1;
+  p.batch = 1;
+  p.workspace = q.p.C - (uintptr_t)q.p.C / 4 % 4;
+  p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
+  expect_refusal(&q, plan, &p, SGEMM_ERROR_GRID, "2^31 blocks of the sum");
+  problem_free(&q);
+}
+
 /* ---- Entries ----------------------------------------------------------------------------------------------------- */
 
 /* sgemm_run_naive() and so on run a row of their stage, or say that none is compiled. */
@@ -436,7 +551,8 @@ Test(cblas, column_major_batches) {
 
 /* ---- Selection --------------------------------------------------------------------------------------------------- */
 
-/* sgemm_run() on shapes that lead it to different rows: long, wide, deep, tiny, and not small. */
+/* sgemm_run() on shapes that lead it to different rows: long, wide, deep, tiny, and not small; with as much workspace as
+   it asks for, half of that and none. */
 Test(selection, any_shape) {
   static const int64_t shapes[][3] = {{1, 1, 1},   {1, 2, 3},      {500, 3, 7},    {3, 500, 7},   {5, 7, 900},
                                       {65, 63, 9}, {130, 257, 31}, {300, 310, 37}, {2, 1000, 33}, {1000, 1, 35}};
@@ -449,6 +565,8 @@ Test(selection, any_shape) {
                              shapes[i][2], ROUNDING);
       q.p.alpha = -0.7f;
       q.p.beta = 1.3f;
+      cr_assert(sgemm_workspace_query(&q.p, &q.p.workspace_bytes) == SGEMM_SUCCESS);
+      q.p.workspace_bytes = ops < 2 ? q.p.workspace_bytes / (1 + ops) : 0;
       CHECK(problem_solve(&q, schedule(ops)));
     }
 }

@@ -29,8 +29,10 @@ static float *operand(int64_t count) {
 /* Rows of C begin on 16 bytes, so that 128-bit stores meet its right edge. */
 static int64_t ldc_of(size s) { return sgemm__ceil_div(s.n, 4) * 4; }
 
-/* The counts of one multiplication; A and B are packed. */
-static sgemm_counts counts_of(sgemm_variant variant, int ops, size s, float beta) {
+/* The counts of one multiplication; A and B are packed. ranks 0: as sgemm_run_variant() runs the row, which cuts none of
+   the sizes here. Of two launches, the counts of the second. */
+static sgemm_counts counts_of_plan(sgemm_variant variant, int ranks, int planes, int ops, size s, float beta) {
+  const sgemm_plan plan = {variant, ranks, planes};
   sgemm_params p = sgemm_params_init(ops / 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, s.m, s.n, s.k);
   float *A = operand(s.m * s.k), *B = operand(s.k * s.n), *C = operand(s.m * ldc_of(s));
   p.ldc = ldc_of(s);
@@ -38,11 +40,19 @@ static sgemm_counts counts_of(sgemm_variant variant, int ops, size s, float beta
   p.A = A;
   p.B = B;
   p.C = C;
-  cr_assert(sgemm_run_variant(variant, &p, NULL) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
+  p.workspace = p.workspace_bytes > 0 ? operand(p.workspace_bytes / 4) : NULL;
+  cr_assert((ranks > 0 ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(variant, &p, NULL)) == SGEMM_SUCCESS, "%s",
+            sgemm_model_error());
+  free(p.workspace);
   free(A);
   free(B);
   free(C);
   return *sgemm_model_counts();
+}
+
+static sgemm_counts counts_of(sgemm_variant variant, int ops, size s, float beta) {
+  return counts_of_plan(variant, 0, 1, ops, s, beta);
 }
 
 /* ---- Comparison -------------------------------------------------------------------------------------------------- */
@@ -87,21 +97,26 @@ static size covered(const sgemm_variant_info *v, size s) {
   return c;
 }
 
+/* Floats that the slices of a block leave in shared memory for the sum over them, which loads them all. */
+static int64_t summed(const sgemm_variant_info *v, size t) { return v->slices > 1 ? v->slices * t.m * t.n : 0; }
+
 /* NULL, or the first counter that does not follow from the row and the size alone. beta = 0. */
 static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
   const size t = covered(v, s);
-  const int64_t warps = t.m * t.n / (v->TM * v->TN) / 32, steps = t.k / v->BK;
+  const int64_t warps = t.m * t.n / (v->TM * v->TN) * v->slices / 32, steps = t.k / v->BK;
   const int64_t fragments = direct(v) ? 0 : t.m * t.n * t.k / v->TM + t.m * t.n * t.k / v->TN;
   const int64_t placed = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
-  const int64_t barriers = direct(v) ? 0 : v->stage == SGEMM_STAGE_doublebuffered ? 1 + steps : 2 * steps;
+  const int64_t barriers = direct(v)      ? 0
+                           : v->bufs >= 2 ? 1 + steps + (v->slices > 1) /* the sum over the slices */
+                                          : 2 * steps;
 #define FIRST(counter, want)                                                                                           \
   compared++;                                                                                                          \
   if (c->counter != (want))                                                                                            \
   return #counter
   FIRST(global_load_bytes, 4 * elements(v, s));
   FIRST(global_store_bytes, 4 * s.m * s.n);
-  FIRST(shared_load_bytes, 4 * fragments);
-  FIRST(shared_store_bytes, 4 * placed);
+  FIRST(shared_load_bytes, 4 * (fragments + summed(v, t)));
+  FIRST(shared_store_bytes, 4 * (placed + summed(v, t)));
   FIRST(fma_threads, t.m * t.n * t.k);
   FIRST(barriers, warps * barriers);
 #undef FIRST
@@ -119,54 +134,87 @@ static void closed_forms(const sgemm_variant_info *v, int ops, size s, const sge
 /* Two by three tiles, of a depth that every BK divides. */
 static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 3 * v->BN, 64}; }
 
+/* How an operand gets to shared memory: T results of a thread along it, E elements of a tile. */
+typedef struct way {
+  int E, along_k;
+  int quads; /* a pipeline that keeps it along k */
+  int V;     /* elements of an access */
+  int W;     /* along k: of them side by side */
+} way;
+
+static way way_of(const sgemm_variant_info *v, int E, int T, int along_k) {
+  way w = {E, along_k, v->bufs >= 3 && SGEMM__QUADS(T, v->BK, along_k), v->V, SGEMM__WIDE(v->BK, v->V)};
+  if (v->bufs >= 3) { /* what a copy turns it cannot take four at a time */
+    w.V = along_k && !w.quads ? 1 : 4;
+    w.W = w.quads ? v->BK : 8;
+  }
+  return w;
+}
+
+static way way_of_a(const sgemm_variant_info *v, int ops) { return way_of(v, v->BM, v->TM, ops / 2 == 0); }
+static way way_of_b(const sgemm_variant_info *v, int ops) { return way_of(v, v->BN, v->TN, ops % 2); }
+
+/* A tile's row of fewer than 8 elements fills a part of a sector. */
+static int64_t sectors_of(way w, int64_t count) { return count / (w.along_k || w.E > 8 ? 8 : w.E); }
+
+/* Eight lanes store 32 floats of rows of E < 32, E + 4 apart: two of the rows meet in 4 banks. */
+static int64_t conflicts_of(const sgemm_variant_info *v, way w, int64_t count) {
+  return v->bufs >= 3 && !w.along_k && w.E < 32 ? count / 32 : 0;
+}
+
 /* The closed forms; and all that a multiple of the tile saves: whole warps, whole sectors, each bank once. */
 static void tile_multiples(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
   const int64_t results = s.m * s.n, warp = 32 * v->V; /* elements of a warp's request */
+  const int64_t of_a = direct(v) ? 0 : s.m * s.k * (s.n / v->BN), of_b = elements(v, s) - of_a;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
+    const way a = way_of_a(v, ops), b = way_of_b(v, ops);
     const int down = v->stage == SGEMM_STAGE_naive;
     closed_forms(v, ops, s, &c);
     COUNT(v, ops, &c, fma_instructions, results * s.k / 32);
-    COUNT(v, ops, &c, global_load_requests, elements(v, s) / warp);
+    COUNT(v, ops, &c, global_load_requests, of_a / (32 * a.V) + of_b / (32 * b.V));
     COUNT(v, ops, &c, global_store_requests, results / warp);
     COUNT(v, ops, &c, shared_load_requests, c.shared_load_bytes / 4 / warp);
     COUNT(v, ops, &c, shared_load_conflicts, 0);
-    COUNT(v, ops, &c, shared_store_conflicts, 0);
-    COUNT(v, ops, &c, global_store_sectors, down ? results : results / 8);
+    COUNT(v, ops, &c, shared_store_conflicts, conflicts_of(v, a, of_a) + conflicts_of(v, b, of_b));
+    /* Lanes one below the other write half a sector each, or of naive an eighth. */
+    COUNT(v, ops, &c, global_store_sectors, results / (down ? 1 : v->WN == v->TN ? 4 : 8));
     /* Without tiles a warp and k-step takes one sector of the operand that its lanes share; of the other 4 where lanes
        lie side by side in memory, 32 where they are rows apart: 33 for naive_nn, 5 for coalesced_nn. */
     if (direct(v))
       COUNT(v, ops, &c, global_load_sectors, results / 32 * s.k * (1 + ((down ? ops / 2 : 1 - ops % 2) ? 4 : 32)));
     else
-      COUNT(v, ops, &c, global_load_sectors, elements(v, s) / 8);
+      COUNT(v, ops, &c, global_load_sectors, sectors_of(a, of_a) + sectors_of(b, of_b));
   }
 }
 
 /* Wavefronts of shared memory: one an access of 4 bytes; of 16, 2 a load where lanes lie in squares, in rows 2 for A,
-   4 for B; 4 a store. */
+   4 for B, in a column 4 for A, 2 for B; 4 a store and a load of the sum over slices. */
 static void wavefronts(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
   const int64_t placed = direct(v) ? 0 : elements(v, s);
   const int64_t of_a = direct(v) ? 0 : s.m * s.k * (s.n / v->BN);
-  const int squares = v->WM / v->TM * (v->WN / v->TN) == 32;
+  const int column = v->WN == v->TN, row = v->WM == v->TM || v->WM / v->TM * (v->WN / v->TN) > 32;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
-    /* op N stores A, op T stores B along k: turned on their way, an element at a time. */
-    const int64_t turned = (ops / 2 ? 0 : of_a) + (ops % 2 ? placed - of_a : 0);
+    const way a = way_of_a(v, ops), b = way_of_b(v, ops);
+    /* op N stores A, op T stores B along k: turned on their way, an element at a time, but for quads. */
+    const int64_t turned = (a.along_k && !a.quads ? of_a : 0) + (b.along_k && !b.quads ? placed - of_a : 0);
+    const int64_t conflicts = conflicts_of(v, a, of_a) + conflicts_of(v, b, placed - of_a);
     const int64_t from_a = s.m * s.n * s.k / v->TN / 128, from_b = s.m * s.n * s.k / v->TM / 128;
     if (v->V == 1) {
       COUNT(v, ops, &c, shared_load_wavefronts, c.shared_load_requests);
       COUNT(v, ops, &c, shared_store_wavefronts, placed / 32);
       COUNT(v, ops, &c, shared_store_requests, placed / 32);
     } else {
-      COUNT(v, ops, &c, shared_load_wavefronts, 2 * from_a + (squares ? 2 : 4) * from_b);
-      COUNT(v, ops, &c, shared_store_wavefronts, placed / 32);
-      COUNT(v, ops, &c, shared_store_requests, turned / 32 + (placed - turned) / 128);
+      COUNT(v, ops, &c, shared_load_wavefronts, (column ? 4 : 2) * from_a + (row ? 4 : 2) * from_b + summed(v, s) / 32);
+      COUNT(v, ops, &c, shared_store_wavefronts, placed / 32 + conflicts + summed(v, s) / 32);
+      COUNT(v, ops, &c, shared_store_requests, turned / 32 + (placed - turned) / 128 + summed(v, s) / 128);
     }
   }
 }
@@ -182,40 +230,52 @@ static void request(const int64_t *index, int lanes, int64_t *requests, int64_t 
   }
 }
 
+/* What the requests for A and B of a launch come to, and the conflicts of the stores behind them. */
+typedef struct fetched {
+  int64_t requests, sectors, conflicts;
+} fetched;
+
 /* How a block fetches a tile X[e][k] of which rows x depth exist, enumerated as "How a block's threads share the loads"
    describes it. first: the tile's first element. */
-static void fetch(const sgemm_variant_info *v, int E, int along_k, int64_t first, int64_t ld, int64_t rows,
-                  int64_t depth, int64_t *requests, int64_t *sectors) {
-  const int W = along_k ? SGEMM__WIDE(v->BK, v->V) : 1, all = rows >= E && depth >= v->BK && (v->V == 1 || ld % 4 == 0);
+static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld, int64_t rows, int64_t depth,
+                  fetched *sum) {
+  const int E = w.E, W = w.along_k ? w.W : 1, all = rows >= E && depth >= v->BK && (w.V == 1 || ld % 4 == 0);
   int start, f, lane;
-  for (start = 0; start < E * v->BK; start += 32 * v->V) /* a warp's elements are consecutive */
-    for (f = 0; f < (all ? 1 : v->V); f++) {
+  for (start = 0; start < E * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
+    for (f = 0; f < (all ? 1 : w.V); f++) {
       int64_t index[32];
       int lanes = 0;
       for (lane = 0; lane < 32; lane++) {
-        const int x = start + lane * v->V + f, e = x / W % E, k = x / (W * E) * W + x % W;
+        const int x = start + lane * w.V + f, e = x / W % E, k = x / (W * E) * W + x % W;
         if (e < rows && k < depth)
-          index[lanes++] = first + (along_k ? e * ld + k : k * ld + e);
+          index[lanes++] = first + (w.along_k ? e * ld + k : k * ld + e);
       }
-      request(index, lanes, requests, sectors);
+      request(index, lanes, &sum->requests, &sum->sectors);
+      /* A pipeline that copies element by element into a layout for four at a time: the lanes' words lie 4 apart, in 8
+         banks of the 32, or of rows of 4 elements, 8 apart, in 4. */
+      if (v->bufs >= 3 && !all && w.V == 4)
+        sum->conflicts += w.along_k || E > 4 ? 3 : 7;
     }
+  if (all)
+    sum->conflicts += conflicts_of(v, w, E * v->BK);
 }
 
-/* The requests for A and B of a launch that has tiles. */
-static void fetches(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
-  const int a_along_k = ops / 2 == 0, b_along_k = ops % 2;
-  const int64_t lda = a_along_k ? s.k : s.m, ldb = b_along_k ? s.k : s.n;
+static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
+  const way a = way_of_a(v, ops), b = way_of_b(v, ops);
+  const int64_t lda = a.along_k ? s.k : s.m, ldb = b.along_k ? s.k : s.n;
+  fetched sum = {0, 0, 0};
   int64_t i, j, k;
-  *requests = *sectors = 0;
   for (i = 0; i < s.m; i += v->BM)
     for (j = 0; j < s.n; j += v->BN)
       for (k = 0; k < s.k; k += v->BK) {
-        fetch(v, v->BM, a_along_k, a_along_k ? i * lda + k : k * lda + i, lda, s.m - i, s.k - k, requests, sectors);
-        fetch(v, v->BN, b_along_k, b_along_k ? j * ldb + k : k * ldb + j, ldb, s.n - j, s.k - k, requests, sectors);
+        fetch(v, a, a.along_k ? i * lda + k : k * lda + i, lda, s.m - i, s.k - k, &sum);
+        fetch(v, b, b.along_k ? j * ldb + k : k * ldb + j, ldb, s.n - j, s.k - k, &sum);
       }
+  return sum;
 }
 
-/* The requests for C: piece by piece of V results, as "Which results of the tile a thread owns" describes it. */
+/* The requests for C: piece by piece of V results, as "Which results of the tile a thread owns" describes it. Of the slices
+   each stores some of the pieces, in the same places. */
 static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64_t *sectors) {
   const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n;
   const int pieces = v->TM * v->TN / v->V, wide = v->TN / v->V;
@@ -224,7 +284,7 @@ static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64
   *requests = *sectors = 0;
   for (row0 = 0; row0 < s.m; row0 += v->BM)
     for (col0 = 0; col0 < s.n; col0 += v->BN)
-      for (w = 0; w < v->threads / 32; w++)
+      for (w = 0; w < v->threads / v->slices / 32; w++)
         for (piece = 0; piece < pieces; piece++) {
           int64_t whole[32], parts[4][32];
           int wholes = 0, count[4] = {0};
@@ -232,7 +292,7 @@ static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64
             const int t = w * 32 + lane, l = t % group, q = l / 4, i = piece / wide, j = piece % wide;
             int m = l / lanes_n, n = l % lanes_n;
             int64_t row, col;
-            if (group == 32) { /* squares */
+            if (group == 32 && lanes_m > 1 && lanes_n > 1) { /* squares */
               m = q / (lanes_n / 2) * 2 + l / 2 % 2;
               n = q % (lanes_n / 2) * 2 + l % 2;
             }
@@ -263,20 +323,21 @@ static void ragged(sgemm_variant variant) {
     for (i = 0; i < 4; i++) {
       const size s = {v->BM + 1 + 2 * i, 2 * v->BN - 3 + 3 * i, 2 * v->BK + 5 + i};
       const sgemm_counts c = counts_of(variant, ops, s, 0.0f), b = counts_of(variant, ops, s, 1.0f);
+      fetched f = {0, 0, 0};
       int64_t requests, sectors;
       closed_forms(v, ops, s, &c);
       stores(v, s, &requests, &sectors);
       COUNT(v, ops, &c, global_store_requests, requests);
       COUNT(v, ops, &c, global_store_sectors, sectors);
       if (!direct(v)) {
-        fetches(v, ops, s, &requests, &sectors);
-        COUNT(v, ops, &c, global_load_requests, requests);
-        COUNT(v, ops, &c, global_load_sectors, sectors);
+        f = fetches(v, ops, s);
+        COUNT(v, ops, &c, global_load_requests, f.requests);
+        COUNT(v, ops, &c, global_load_sectors, f.sectors);
         COUNT(v, ops, &c, fma_instructions, c.fma_threads / 32);
         COUNT(v, ops, &c, shared_load_requests, c.shared_load_bytes / 4 / (32 * v->V));
       }
       COUNT(v, ops, &c, shared_load_conflicts, 0);
-      COUNT(v, ops, &c, shared_store_conflicts, 0);
+      COUNT(v, ops, &c, shared_store_conflicts, f.conflicts);
       /* beta reads each result once, as it is stored, for one FMA. */
       COUNT(v, ops, &b, fma_threads, c.fma_threads + s.m * s.n);
       COUNT(v, ops, &b, global_load_bytes, c.global_load_bytes + c.global_store_bytes);
@@ -284,6 +345,45 @@ static void ragged(sgemm_variant variant) {
       COUNT(v, ops, &b, global_load_sectors, c.global_load_sectors + c.global_store_sectors);
       COUNT(v, ops, &b, global_store_requests, c.global_store_requests);
     }
+}
+
+/* What it costs to cut k, of as many steps as there are ranks at most: the sum over the ranks passes each rank's results
+   through shared memory once more, behind three more barriers; nothing else is done twice. The sum over planes reads each
+   plane once and writes C, an FMA a result if beta is not 0. */
+static void ranks_and_planes(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const size s = {2 * v->BM, 3 * v->BN, 8 * v->BK};
+  const int64_t results = s.m * s.n;
+  int ops, ranks, planes;
+  for (ops = NN; ops <= TT && v->bufs >= 3; ops++) {
+    const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
+    for (ranks = 2; ranks <= 8 && v->split; ranks *= 2) {
+      const sgemm_counts c = counts_of_plan(variant, ranks, 1, ops, s, 0.0f);
+      const int64_t warps = results / (v->TM * v->TN) * v->slices / 32 * ranks,
+                    sums = results * (ranks - 1) * v->slices;
+      COUNT(v, ops, &c, fma_threads, one.fma_threads);
+      COUNT(v, ops, &c, global_load_bytes, one.global_load_bytes);
+      COUNT(v, ops, &c, global_load_requests, one.global_load_requests);
+      COUNT(v, ops, &c, global_load_sectors, one.global_load_sectors);
+      COUNT(v, ops, &c, global_store_bytes, one.global_store_bytes);
+      COUNT(v, ops, &c, global_store_requests, one.global_store_requests);
+      COUNT(v, ops, &c, shared_load_bytes, one.shared_load_bytes + 4 * (sums + results * ranks));
+      COUNT(v, ops, &c, shared_store_bytes, one.shared_store_bytes + 4 * (sums + results * ranks));
+      COUNT(v, ops, &c, shared_load_conflicts, 0);
+      COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
+      COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 1 + 3));
+    }
+    for (planes = 2; planes <= 7; planes += 5) {
+      const sgemm_counts c = counts_of_plan(variant, 1, planes, ops, s, 0.5f);
+      COUNT(v, ops, &c, fma_threads, results);
+      COUNT(v, ops, &c, global_load_bytes, 4 * results * (planes + 1));
+      COUNT(v, ops, &c, global_store_bytes, 4 * results);
+      COUNT(v, ops, &c, shared_load_bytes, 0);
+      COUNT(v, ops, &c, shared_store_bytes, 0);
+      COUNT(v, ops, &c, barriers, 0);
+    }
+  }
+  compared++; /* nothing to cut in rows with static buffers */
 }
 
 /* The same whatever the order of the threads and however many cores share the blocks. */
@@ -311,10 +411,11 @@ static void schedules(sgemm_variant variant) {
 
 #define PROPERTY(property, row)                                                                                        \
   Test(property, row, .fini = compared_something) { property(SGEMM_##row); }
-#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                          \
+#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                            \
   PROPERTY(tile_multiples, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                   \
   PROPERTY(wavefronts, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                       \
   PROPERTY(ragged, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                           \
+  PROPERTY(ranks_and_planes, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                 \
   PROPERTY(schedules, stage##_##BM##x##BN##x##BK##_##TM##x##TN)
 
 SGEMM_VARIANTS(ROW)
@@ -382,7 +483,7 @@ Test(spec, reasons, .fini = compared_something) {
 /* ---- Small kernels ----------------------------------------------------------------------------------------------- */
 
 static sgemm_counts launch(sgemm__kernel kernel, int blocks, int threads, const sgemm__args *args) {
-  const sgemm__grid grid = {(unsigned)blocks, 1, 1, (unsigned)threads};
+  const sgemm__grid grid = {(unsigned)blocks, 1, 1, (unsigned)threads, 1, 0};
   cr_assert(sgemm__cpu_launch(kernel, grid, args) == SGEMM_SUCCESS, "%s", sgemm_model_error());
   return *sgemm_model_counts();
 }

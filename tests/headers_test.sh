@@ -36,6 +36,9 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 3, 4, 5);
   const sgemm_metrics metrics = sgemm_metrics_of(&p, 1.0, 2.0, 3.0);
   sgemm_occupancy occupancy = sgemm_occupancy_of(device, 256, 128, 4096);
+  sgemm_machine machine;
+  sgemm_plan plan;
+  int64_t bytes;
   double sum = sgemm_flops(3, 4, 5) + sgemm_min_bytes(3, 4, 5, 1.0f) + sgemm_intensity(6.0, 2.0);
   int bits = sgemm_version() | sgemm_cuda_error(SGEMM_ERROR_CUDA) | sgemm_variant_get(first)->BM;
   sum += sgemm_ridge(6.0, 2.0) + sgemm_attainable(6.0, 2.0, 3.0);
@@ -43,7 +46,11 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_metrics_print(file, sgemm_status_string(SGEMM_SUCCESS), &metrics);
   bits |= sgemm_variant_occupancy(first, SGEMM_N, SGEMM_N, device, &occupancy);
   bits |= sgemm_check(&p);
-  bits |= sgemm_select(&p, SGEMM_STAGE_naive, 1);
+  bits |= sgemm_machine_query(&machine);
+  plan = sgemm_select(&p, SGEMM_STAGE_naive, &machine);
+  bits |= sgemm_workspace_query(&p, &bytes);
+  sum += (double)(bytes + sgemm_plan_workspace(&plan, &p));
+  bits |= sgemm_run_plan(&plan, &p, stream);
   bits |= sgemm_run(&p, stream);
   bits |= sgemm_run_stage(SGEMM_STAGE_naive, &p, stream);
   bits |= sgemm_run_variant(first, &p, stream);

@@ -10,6 +10,31 @@
 
 static int compiled[SGEMM_VARIANT_COUNT];
 static sgemm_status resources_status;
+static sgemm_machine current;
+
+/* What the last call launched: nothing is computed. */
+enum { LAUNCHES = 2 };
+static struct {
+  sgemm_variant variant;
+  sgemm__grid grid;
+  sgemm__args args;
+} launched[LAUNCHES];
+static int launches;
+
+sgemm_status sgemm_machine_query(sgemm_machine *out) {
+  *out = current;
+  return SGEMM_SUCCESS;
+}
+
+sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
+                           sgemm_stream stream) {
+  (void)ops, (void)stream;
+  cr_assert(launches < LAUNCHES);
+  launched[launches].variant = variant;
+  launched[launches].grid = grid;
+  launched[launches++].args = *args;
+  return SGEMM_SUCCESS;
+}
 
 int sgemm_compiled(sgemm_variant variant) { return compiled[variant]; }
 
@@ -72,8 +97,12 @@ Test(table, rows_follow_the_grammar) {
     char name[80];
     snprintf(name, sizeof name, "sgemm_%s_%dx%dx%d_%dx%d", r->stage_name, r->BM, r->BN, r->BK, r->TM, r->TN);
     cr_assert_str_eq(r->name, name);
-    cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) && r->threads <= 1024 && r->blocks * r->threads <= 2048,
+    cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) * r->slices && r->threads <= 1024 &&
+                  r->blocks * r->threads <= 2048,
               "%s", name);
+    cr_assert(r->split == (r->stage == SGEMM_STAGE_splitk) && (r->slices == 1 || r->split), "%s", name);
+    cr_assert(r->bufs >= 3 ? r->shared >= 4 * r->bufs * r->BK * (r->BM + r->BN) : r->shared == 0, "%s", name);
+    cr_assert(!r->split || r->shared >= 4 * r->slices * r->BM * r->BN, "%s: the slices' results", name);
     cr_assert(r->reason[0] != '\0' && (int)r->stage >= 0 && r->stage < SGEMM_STAGE_COUNT, "%s", name);
     for (w = 0; w < v; w++)
       cr_assert(strcmp(name, sgemm_variant_get((sgemm_variant)w)->name) != 0, "%s comes twice", name);
@@ -232,40 +261,80 @@ Test(occupancy, of_a_variant) {
 static const int64_t SIZES[] = {1, 3, 31, 64, 129, 1000, 4096, 70000};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
 
-/* Shape i of all that SIZES make, with a batch that varies. */
+/* Shape i of all that SIZES make, with a batch, ops and an order that vary. */
 static sgemm_params shape(int i) {
-  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, SIZES[i % SIZE_COUNT], SIZES[i / SIZE_COUNT % SIZE_COUNT],
-                                     SIZES[i / SIZE_COUNT / SIZE_COUNT]);
+  sgemm_params p = sgemm_params_init(i % 2 ? SGEMM_T : SGEMM_N, i % 5 ? SGEMM_N : SGEMM_T, SIZES[i % SIZE_COUNT],
+                                     SIZES[i / SIZE_COUNT % SIZE_COUNT], SIZES[i / SIZE_COUNT / SIZE_COUNT]);
   p.batch = 1 + i % 3;
+  if (i % 7 == 0) { /* the transposed product, whose operands trade places */
+    p.order = SGEMM_COL_MAJOR;
+    p.lda = p.ldb = p.ldc = SIZES[SIZE_COUNT - 1];
+    p.stride_c = p.ldc * SIZES[SIZE_COUNT - 1];
+  }
   return p;
 }
 enum { SHAPES = SIZE_COUNT * SIZE_COUNT * SIZE_COUNT };
 
+/* Real multiprocessor counts with every architecture that the implementation knows to differ, and what a block may have of
+   shared memory there (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"). */
+static const int MULTIPROCESSORS[] = {1, 58, 108, 132, 142};
+static const int ARCHITECTURES[][2] = {{75, 64}, {80, 163}, {86, 99}, {89, 99}, {90, 227}, {100, 227}, {120, 99}};
+enum { ARCHITECTURE_COUNT = sizeof ARCHITECTURES / sizeof *ARCHITECTURES, MACHINES = 5 * ARCHITECTURE_COUNT };
+
+static sgemm_machine machine(int i) {
+  const int *arch = ARCHITECTURES[i / 5];
+  const sgemm_machine m = {MULTIPROCESSORS[i % 5], arch[0], arch[0] <= 80 ? 64 : 128, 1800, 2000.0, arch[1] * 1024};
+  return m;
+}
+
+static sgemm_machine h200_machine(void) {
+  const sgemm_machine m = {132, 90, 128, 1980, 4814.7, 227 * 1024};
+  return m;
+}
+
+static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
+  return a->variant == b->variant && a->ranks == b->ranks && a->planes == b->planes;
+}
+
+/* Addresses that no call may follow, since nothing is computed. */
+static void point(sgemm_params *p, int64_t workspace_bytes) {
+  static float somewhere[4];
+  p->A = p->B = p->C = somewhere;
+  p->workspace = workspace_bytes > 0 ? (void *)(uintptr_t)4096 : NULL;
+  p->workspace_bytes = workspace_bytes;
+}
+
 /* The same answer for the same arguments, in whatever order and after whatever else is asked. */
 Test(selection, pure) {
-  sgemm_variant first[SHAPES];
+  const sgemm_machine m = h200_machine(), other_machine = machine(0);
+  sgemm_plan first[SHAPES];
   int i;
   compile(SGEMM_STAGE_COUNT);
   for (i = 0; i < SHAPES; i++) {
-    const sgemm_params p = shape(i);
-    first[i] = sgemm_select(&p, SGEMM_STAGE_COUNT, 132);
-    cr_assert(sgemm_variant_get(first[i]) != NULL);
+    sgemm_params p = shape(i);
+    p.workspace_bytes = i % 4 * (1 << 20);
+    first[i] = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+    cr_assert(sgemm_variant_get(first[i].variant) != NULL);
   }
   for (i = SHAPES - 1; i >= 0; i--) {
-    const sgemm_params p = shape(i), other = shape((i * 7 + 1) % SHAPES);
-    sgemm_select(&other, SGEMM_STAGE_doublebuffered, 1);
-    cr_assert(sgemm_select(&p, SGEMM_STAGE_COUNT, 132) == first[i], "shape %d", i);
+    sgemm_params p = shape(i), other = shape((i * 7 + 1) % SHAPES);
+    sgemm_plan again;
+    p.workspace_bytes = i % 4 * (1 << 20);
+    sgemm_select(&other, SGEMM_STAGE_doublebuffered, &other_machine);
+    again = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+    cr_assert(same_plan(&again, &first[i]), "shape %d", i);
   }
 }
 
 Test(selection, only_compiled_rows_of_the_stage) {
+  const sgemm_machine m = h200_machine();
   int s, t, i;
   for (s = 0; s <= SGEMM_STAGE_COUNT; s++)
     for (t = 0; t <= SGEMM_STAGE_COUNT; t++) {
       compile((sgemm_stage)s);
       for (i = 0; i < SHAPES; i += 5) {
         const sgemm_params p = shape(i);
-        const sgemm_variant v = sgemm_select(&p, (sgemm_stage)t, 132);
+        const sgemm_variant v = sgemm_select(&p, (sgemm_stage)t, &m).variant;
         if (s != SGEMM_STAGE_COUNT && t != SGEMM_STAGE_COUNT && s != t)
           cr_assert(v == SGEMM_VARIANT_COUNT, "stage %d of a build with %d only", t, s);
         else
@@ -277,6 +346,144 @@ Test(selection, only_compiled_rows_of_the_stage) {
   memset(compiled, 0, sizeof compiled);
   for (i = 0; i < SHAPES; i += 5) {
     const sgemm_params p = shape(i);
-    cr_assert(sgemm_select(&p, SGEMM_STAGE_COUNT, 132) == SGEMM_VARIANT_COUNT, "a build without any row");
+    cr_assert(sgemm_select(&p, SGEMM_STAGE_COUNT, &m).variant == SGEMM_VARIANT_COUNT, "a build without any row");
   }
+}
+
+Test(selection, production_goes_first) {
+  const sgemm_machine m = h200_machine();
+  int i;
+  compile(SGEMM_STAGE_COUNT);
+  for (i = 0; i < SHAPES; i++) {
+    const sgemm_params p = shape(i);
+    cr_assert(sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_COUNT, &m).variant)->production, "shape %d", i);
+  }
+}
+
+/* What a launch of a plan must be, from its definition. */
+static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const char *entry, int i, int which) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  const int64_t m = swap ? p->n : p->m, n = swap ? p->m : p->n;
+  const int64_t blocks = (m + v->BM - 1) / v->BM * ((n + v->BN - 1) / v->BN) * plan->ranks * plan->planes;
+  int l;
+  cr_assert(launches == (plan->planes > 1 ? 2 : 1), "%s, shape %d, machine %d: %d launches", entry, i, which, launches);
+  cr_assert(launched[0].variant == plan->variant && launched[0].grid.x == blocks &&
+                launched[0].grid.ranks == (unsigned)plan->ranks && launched[0].grid.shared == (unsigned)v->shared &&
+                launched[0].grid.threads == (unsigned)v->threads,
+            "%s, shape %d, machine %d: %s in %u blocks, want %s in %lld", entry, i, which,
+            launched[0].variant < SGEMM_VARIANT_COUNT ? sgemm_variant_get(launched[0].variant)->name : "a sum",
+            launched[0].grid.x, v->name, (long long)blocks);
+  cr_assert(launches == 1 || (launched[1].variant == SGEMM_VARIANT_COUNT && launched[1].grid.ranks == 1));
+  for (l = 0; l < launches; l++)
+    cr_assert((int64_t)launched[l].grid.y * launched[l].grid.z >= p->batch && launched[l].args.batch == p->batch);
+}
+
+/* Whatever is selected the machine can do: sgemm_run_plan() takes it, and sgemm_run() launches it. */
+Test(selection, possible) {
+  static const int64_t workspaces[] = {0, 32 << 20};
+  int seen_ranks = 0, seen_planes = 0, which, w, i;
+  compile(SGEMM_STAGE_COUNT);
+  for (which = 0; which < MACHINES; which++)
+    for (w = 0; w < 2; w++)
+      for (i = 0; i < SHAPES; i++) {
+        const sgemm_machine m = current = machine(which);
+        sgemm_params p = shape(i);
+        const sgemm_variant_info *v;
+        sgemm_plan plan;
+        sgemm_status status;
+        point(&p, workspaces[w]);
+        plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+        v = sgemm_variant_get(plan.variant);
+        cr_assert(v != NULL && plan.planes >= 1, "shape %d, machine %d", i, which);
+        cr_assert(plan.ranks == 1 ||
+                      (m.arch >= 90 && v->split && (plan.ranks == 2 || plan.ranks == 4 || plan.ranks == 8)),
+                  "shape %d, machine %d: %s with %d ranks", i, which, v->name, plan.ranks);
+        cr_assert(plan.planes == 1 || (workspaces[w] > 0 && v->bufs >= 3), "shape %d, machine %d: %s with %d planes", i,
+                  which, v->name, plan.planes);
+        cr_assert(sgemm_plan_workspace(&plan, &p) <= workspaces[w], "shape %d, machine %d", i, which);
+        cr_assert(v->shared <= m.shared_per_block, "shape %d, machine %d: %s takes %d bytes of shared memory", i, which,
+                  v->name, v->shared);
+        launches = 0;
+        status = sgemm_run_plan(&plan, &p, NULL);
+        cr_assert(status == SGEMM_SUCCESS, "shape %d, machine %d: status %d", i, which, status);
+        check_launches(&p, &plan, "sgemm_run_plan", i, which);
+        launches = 0;
+        status = sgemm_run(&p, NULL);
+        cr_assert(status == SGEMM_SUCCESS, "shape %d, machine %d: status %d", i, which, status);
+        check_launches(&p, &plan, "sgemm_run", i, which);
+        seen_ranks += plan.ranks > 1;
+        seen_planes += plan.planes > 1;
+      }
+  cr_assert(seen_ranks > 0 && seen_planes > 0, "%d plans with ranks, %d with planes", seen_ranks, seen_planes);
+}
+
+/* A row runs in ranks that follow from k alone, whatever is free: sgemm_run_variant()'s bits depend on neither m nor batch. */
+Test(selection, a_row_alone_is_cut_by_k_alone) {
+  int v, i;
+  compile(SGEMM_STAGE_COUNT);
+  current = h200_machine();
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    unsigned ranks[SIZE_COUNT] = {0}, most = 1;
+    for (i = 0; i < SHAPES; i++) {
+      sgemm_params p = shape(i);
+      unsigned *of_k = &ranks[i / SIZE_COUNT / SIZE_COUNT];
+      point(&p, 32 << 20);
+      launches = 0;
+      cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_SUCCESS && launches == 1);
+      cr_assert(launched[0].variant == (sgemm_variant)v);
+      *of_k = *of_k > 0 ? *of_k : launched[0].grid.ranks;
+      cr_assert(launched[0].grid.ranks == *of_k, "%s, shape %d", sgemm_variant_get((sgemm_variant)v)->name, i);
+      most = *of_k > most ? *of_k : most;
+    }
+    cr_assert(most == (sgemm_variant_get((sgemm_variant)v)->split ? 8 : 1));
+  }
+}
+
+/* With as much as sgemm_workspace_query() says a call is at its best; the best plan is gone with 16 bytes less. */
+Test(selection, workspace_query) {
+  int with = 0, which, i;
+  compile(SGEMM_STAGE_COUNT);
+  for (which = 0; which < MACHINES; which++)
+    for (i = 0; i < SHAPES; i++) {
+      const sgemm_machine m = current = machine(which);
+      sgemm_params p = shape(i), roomy = p;
+      sgemm_plan best, plan;
+      int64_t bytes = -1;
+      roomy.workspace_bytes = INT64_MAX;
+      best = sgemm_select(&roomy, SGEMM_STAGE_COUNT, &m);
+      cr_assert(sgemm_workspace_query(&p, &bytes) == SGEMM_SUCCESS);
+      cr_assert(bytes == sgemm_plan_workspace(&best, &p) && bytes >= 0, "shape %d, machine %d", i, which);
+      point(&p, bytes);
+      plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+      cr_assert(same_plan(&plan, &best), "shape %d, machine %d", i, which);
+      launches = 0;
+      cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS);
+      check_launches(&p, &best, "sgemm_run", i, which);
+      if (bytes > 0) {
+        p.workspace_bytes = bytes - 16;
+        plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+        cr_assert(!same_plan(&plan, &best) && sgemm_plan_workspace(&plan, &p) < bytes, "shape %d, machine %d", i,
+                  which);
+        with++;
+      }
+    }
+  cr_assert(with > 0, "no shape wants a workspace");
+  cr_assert(sgemm_workspace_query(NULL, NULL) == SGEMM_ERROR_PARAMS);
+}
+
+/* Planes in rows of whole 16 bytes, for each matrix of the batch; more than there can be is told from what wraps to 0. */
+Test(selection, workspace_of_a_plan) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
+  sgemm_plan plan = {SGEMM_async_64x64x16_8x4, 1, 3};
+  p.batch = 2;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 3 * 2 * 5 * 32);
+  p.order = SGEMM_COL_MAJOR;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 3 * 2 * 6 * 32);
+  plan.planes = 1;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 0);
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 1 << 14, 1 << 14, 1);
+  p.batch = INT64_C(1) << 31;
+  plan.planes = 8;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
 }

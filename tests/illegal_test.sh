@@ -3,29 +3,45 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# Each line: the sentences of the rules, joined by +, | stage, BM, BN, BK, TM, TN, WM, WN, V, blocks of a row that breaks just these.
+# Each line: the sentences of the rules, joined by +, | stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices,
+# blocks of a row that breaks just these.
 cat > "$work/rows" <<'TABLE'
-BM and BN must be multiples of WM and WN                 | naive,           64,  16,  1,  1,  1,  24,  16, 1, 2
-BM and BN must be multiples of WM and WN                 | naive,           64,  16,  1,  1,  1,  64,  24, 1, 2
-WM and WN must be multiples of TM and TN + a direct stage computes one result a thread   | naive,           96,  32,  1,  3,  1,  32,  32, 1, 1
-WM and WN must be multiples of TM and TN + a direct stage computes one result a thread   | naive,           32,  96,  1,  1,  3,  32,  32, 1, 1
-V must be 1 or 4 + a direct stage computes one result a thread                           | naive,           64,  16,  1,  2,  2,  64,  16, 2, 1
-TM and TN must be multiples of V + a direct stage computes one result a thread           | naive,           64,  16,  1,  2,  4,  64,  16, 4, 1
-TM and TN must be multiples of V + a direct stage computes one result a thread           | naive,           64,  16,  1,  4,  2,  64,  16, 4, 1
-a block must be whole warps of 32 threads                | naive,            4,   4,  1,  1,  1,   4,   4, 1, 1
-a block has at most 1024 threads                         | naive,           64,  32,  1,  1,  1,  64,  32, 1, 1
-a multiprocessor holds at most 2048 threads              | naive,           32,  16,  1,  1,  1,  32,  16, 1, 5
-a multiprocessor holds at most 2048 threads              | naive,           32,  16,  1,  1,  1,  32,  16, 1, 0
-a warp tile must hold 32 thread tiles, or be the block's | tile2d,          64,  64,  8,  4,  4,  16,  64, 1, 1
-a warp tile must hold 32 thread tiles, or be the block's | tile2d,          64,  64,  8,  4,  4,  64,  32, 1, 1
-BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)  | vectorized,      64,  64,  4,  8,  8,  64,  64, 4, 1
-BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)  | tile2d,          64,  64, 64,  4,  4,  64,  64, 1, 1
-the threads must share each tile's loads evenly          | tile2d,          64,  64,  8,  2,  2,  64,  64, 1, 1
-the threads must share each tile's loads evenly          | tile2d,         256,  32,  8,  4,  4, 256,  32, 1, 1
-the threads must share each tile's loads evenly          | tile2d,          96,  64,  8, 12,  8,  96,  64, 1, 1
-static shared memory is at most 48 KiB                   | tile2d,         256, 256, 32,  8,  8, 256, 256, 1, 1
-a direct stage computes one result a thread              | naive,           32,  32,  2,  1,  1,  32,  32, 1, 1
-static shared memory is at most 48 KiB                   | doublebuffered, 128, 128, 32,  8,  8,  32,  64, 4, 1
+BM and BN must be multiples of WM and WN                                             | naive,           64,  16,   1,   1,   1,  24,  16, 1, 0, 1, 2
+BM and BN must be multiples of WM and WN                                             | naive,           64,  16,   1,   1,   1,  64,  24, 1, 0, 1, 2
+WM and WN must be multiples of TM and TN + a direct stage computes one result a thread | naive,           96,  32,   1,   3,   1,  32,  32, 1, 0, 1, 1
+WM and WN must be multiples of TM and TN + a direct stage computes one result a thread | naive,           32,  96,   1,   1,   3,  32,  32, 1, 0, 1, 1
+V must be 1 or 4 + a direct stage computes one result a thread                       | naive,           64,  16,   1,   2,   2,  64,  16, 2, 0, 1, 1
+TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   2,   4,  64,  16, 4, 0, 1, 1
+TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   4,   2,  64,  16, 4, 0, 1, 1
+a slice must be whole warps of 32 threads                                            | naive,            4,   4,   1,   1,   1,   4,   4, 1, 0, 1, 1
+a block has at most 1024 threads                                                     | naive,           64,  32,   1,   1,   1,  64,  32, 1, 0, 1, 1
+a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 5
+a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 0
+a warp tile must hold 32 thread tiles, or be the block's                             | tile2d,          64,  64,   8,   4,   4,  16,  64, 1, 1, 1, 1
+a warp tile must hold 32 thread tiles, or be the block's                             | tile2d,          64,  64,   8,   4,   4,  64,  32, 1, 1, 1, 1
+BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)                              | vectorized,      64,  64,   4,   8,   8,  64,  64, 4, 1, 1, 1
+BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)                              | tile2d,          64,  64,  64,   4,   4,  64,  64, 1, 1, 1, 1
+the threads must share each tile's loads evenly                                      | tile2d,          64,  64,   8,   2,   2,  64,  64, 1, 1, 1, 1
+the threads must share each tile's loads evenly                                      | tile2d,         256,  32,   8,   4,   4, 256,  32, 1, 1, 1, 1
+the threads must share each tile's loads evenly                                      | tile2d,          96,  64,   8,  12,   8,  96,  64, 1, 1, 1, 1
+static shared memory is at most 48 KiB                                               | tile2d,         256, 256,  32,   8,   8, 256, 256, 1, 1, 1, 1
+a direct stage computes one result a thread                                          | naive,           32,  32,   2,   1,   1,  32,  32, 1, 0, 1, 1
+static shared memory is at most 48 KiB                                               | doublebuffered, 128, 128,  32,   8,   8,  32,  64, 4, 2, 1, 1
+a direct stage computes one result a thread                                          | naive,           32,  32,   1,   1,   1,  32,  32, 1, 1, 1, 1
+a direct stage computes one result a thread                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 2, 2
+a slice must be whole warps of 32 threads + a direct stage computes one result a thread | naive,           32,  32,   1,   1,   1,  32,  32, 1, 0, 0, 1
+a stage before async has the buffers of its body and one slice                       | vectorized,      64,  64,   8,   8,   8,  64,  64, 4, 2, 1, 1
+a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
+a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,  16,   8,   4,  32,  32, 4, 2, 2, 1
+a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 2, 1, 1
+a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 5, 1, 1
+a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   4,   4,  64,  64, 1, 3, 1, 1
+slices share BK by multiples of 8, and only splitk has more than one                 | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
+slices share BK by multiples of 8, and only splitk has more than one                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
+the threads must share each tile's copies evenly, or one access of all must cover it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1
+the threads must share each tile's copies evenly, or one access of all must cover it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
+shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
+shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 TABLE
 
 # The first text in quotes behind each use of SGEMM__RULE.
@@ -36,16 +52,16 @@ same "every rule has a row" "$(sort -u <<< "$rules")" \
 cp "$root/sgemm.h" "$work"
 while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
-  read -r stage BM BN BK TM TN WM WN V blocks <<< "${row//,/}"
+  read -r stage BM BN BK TM TN WM WN V bufs slices blocks <<< "${row//,/}"
   name=sgemm_${stage}_${BM}x${BN}x${BK}_${TM}x${TN}
   # The table with this row on top, in a build that stamps no kernel of the row.
   sed "/^#define SGEMM_VARIANTS(X)/a\\
-  X($stage, $BM, $BN, $BK, $TM, $TN, $WM, $WN, $V, $blocks, 0, \"a row of the test\") \\\\" \
+  X($stage, $BM, $BN, $BK, $TM, $TN, $WM, $WN, $V, $bufs, $slices, $blocks, 0, \"a row of the test\") \\\\" \
     "$root/sgemm_kernels.cuh" > "$work/sgemm_kernels.cuh"
   gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 -DSGEMM_STAGE=coalesced -I"$work" -I"$root" "$root/cpu/sgemm.c" \
     > "$work/output" 2>&1 || true
   # gcc writes \' for the apostrophe in a sentence.
-  same "$name, WM $WM, WN $WN, V $V, blocks $blocks" "$(sed "s/ + /\n/g" <<< "$rule" | sed "s/^/$name: /" | sort)" \
+  same "$name, WM $WM, WN $WN, V $V, bufs $bufs, slices $slices, blocks $blocks" "$(sed "s/ + /\n/g" <<< "$rule" | sed "s/^/$name: /" | sort)" \
     "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
 done < "$work/rows"
 

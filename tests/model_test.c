@@ -127,7 +127,7 @@ enum { X = 3, Y = 2, Z = 2, RESULTS = X * Y * Z * THREADS };
 
 /* Launches over X x Y x Z blocks. out: RESULTS floats. */
 static sgemm_status launch(sgemm__kernel kernel, int way, float *out) {
-  const sgemm__grid grid = {X, Y, Z, THREADS};
+  const sgemm__grid grid = {X, Y, Z, THREADS, 1, 0};
   sgemm__args args;
   memset(&args, 0, sizeof args);
   memset(out, 0, RESULTS * sizeof *out);

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Each fault of mutants.txt, put into a copy of the headers, makes variants_test.c fail on the CPU model; the headers as
-# they are pass in the same way.
+# Each fault of mutants.txt, put into a copy of the headers, makes its test fail on the CPU model; the headers as they are
+# pass in the same way.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# A directory a mutant, with its copy of both headers, and a line a mutant: name stage.
+# A directory a mutant, with its copy of both headers, and a line a mutant: name stage test.
 mkdir "$work/control"
 cp "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$work/control"
 python3 - "$root/tests/mutants.txt" "$work" > "$work/list" <<'PYTHON'
@@ -13,7 +13,7 @@ import pathlib, re, sys
 table, work = map(pathlib.Path, sys.argv[1:])
 for mutant in table.read_text().split("\n@ ")[1:]:
     head, *lines = mutant.splitlines()
-    name, stage = head.split()
+    name, stage, test = (head + " variants").split()[:3]
     files = {path.name: path.read_text() for path in (work / "control").iterdir()}
     why = ""
     for edit in re.finditer(r"((?:^-.*\n)+)((?:^\+.*\n)+)", "\n".join(lines) + "\n", re.M):
@@ -25,13 +25,13 @@ for mutant in table.read_text().split("\n@ ")[1:]:
     (work / name).mkdir()
     for file, text in files.items():
         (work / name / file).write_text(text)
-    print(name, stage, why)
+    print(name, stage, test, why)
 PYTHON
 
-# build DIRECTORY STAGE: variants_test.c with that directory's headers.
+# build DIRECTORY STAGE TEST: the test's binary with that directory's headers.
 build() {
   gcc -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1 "-DSGEMM_STAGE=$2" -I"$1" -I"$root" "$root/cpu/sgemm.c" \
-    "$root"/tests/{variants_test,testing}.c -lcriterion -lopenblas -lpthread -lm -o "$work/suite" > "$work/output" 2>&1
+    "$root/tests/$3_test.c" "$root/tests/testing.c" -lcriterion -lopenblas -lpthread -lm -o "$work/suite" > "$work/output" 2>&1
 }
 
 # suite OPTION...: runs it; every 11th case of a sweep is enough.
@@ -48,18 +48,22 @@ mutant() {
   fi
 }
 
-while read -r name stage why; do
+while read -r name stage test why; do
   if [ -n "$why" ]; then
     fail "$name" "$why"
-  elif ! build "$work/$name" "$stage"; then
+  elif ! build "$work/$name" "$stage" "$test"; then
     fail "$name" "$(why)"
   else
     mutant "$name"
   fi
 done < "$work/list"
 
-for stage in $(awk '{ print $2 }' "$work/list" | sort -u); do
-  if build "$work/control" "$stage"; then check "control $stage" suite; else fail "control $stage" "$(why)"; fi
-done
+while read -r stage test; do
+  if build "$work/control" "$stage" "$test"; then
+    check "control $stage $test" suite
+  else
+    fail "control $stage $test" "$(why)"
+  fi
+done < <(awk '{ print $2, $3 }' "$work/list" | sort -u)
 
 finish

@@ -7,15 +7,16 @@ set -euo pipefail
 # The table as its own preprocessor expands it, a line a row: ROW stage production name.
 cat > "$work/rows.c" <<'TABLE'
 #include "sgemm.h"
-#define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                       \
+#define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                         \
   ROW stage production SGEMM__NAME(stage, BM, BN, BK, TM, TN)
 SGEMM_VARIANTS(ROW_OF)
 TABLE
 gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
 
-# kernels AWK_CONDITION: the kernels of the rows that meet it.
+# kernels AWK_CONDITION: the kernels of the rows that meet it, and the one that every build has.
 kernels() {
-  awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }' "$work/rows" | sort
+  awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }
+    END { print "sgemm_sum_planes" }' "$work/rows" | sort
 }
 
 # pinned NAME WANTED OPTION...: the kernels of a build.

@@ -27,18 +27,25 @@ problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t
   return q;
 }
 
+void problem_plan(problem *q, int ranks, int planes) {
+  q->plan.variant = q->variant;
+  q->plan.ranks = ranks;
+  q->plan.planes = planes;
+}
+
 const char *problem_fault(problem *q, const char *format, ...) {
   const sgemm_params *p = &q->p;
   const sgemm_variant_info *v = sgemm_variant_get(q->variant);
-  const int n = snprintf(
-      q->fault, sizeof q->fault,
-      "%s, order %d, ops %d %d, m %lld, n %lld, k %lld, ld %lld %lld %lld, alpha %g, beta %g, batch %lld"
-      " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
-      v ? v->name : "selected", p->order, p->op_a, p->op_b, (long long)p->m, (long long)p->n, (long long)p->k,
-      (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (double)p->alpha, (double)p->beta, (long long)p->batch,
-      (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c, (long long)q->A.offset,
-      (long long)q->B.offset, (long long)q->C.offset, q->layer == EXACT ? "exact" : "rounding",
-      (unsigned long long)q->seed);
+  const int n = snprintf(q->fault, sizeof q->fault,
+                         "%s, ranks %d, planes %d, order %d, ops %d %d, m %lld, n %lld, k %lld, ld %lld %lld %lld, "
+                         "alpha %g, beta %g, batch %lld"
+                         " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
+                         v ? v->name : "selected", q->plan.ranks, q->plan.planes, p->order, p->op_a, p->op_b,
+                         (long long)p->m, (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
+                         (long long)p->ldc, (double)p->alpha, (double)p->beta, (long long)p->batch,
+                         (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c, (long long)q->A.offset,
+                         (long long)q->B.offset, (long long)q->C.offset, q->layer == EXACT ? "exact" : "rounding",
+                         (unsigned long long)q->seed);
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(q->fault + n, sizeof q->fault - (size_t)n, format, arguments);
@@ -66,6 +73,8 @@ static int is_set(const char *name) {
   return value != NULL && strcmp(value, "1") == 0;
 }
 
+int reduced(void) { return is_set("SGEMM_TEST_REDUCED"); }
+
 static float *first_element(const matrix *x, float *image) { return image + x->guard + x->offset; }
 
 /* The host image of an operand whose op(X) is i_count x j_count: poison, and elements where `filled`. */
@@ -79,7 +88,7 @@ static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, 
   x->stride = stride;
   x->row = plain ? ld : 1;
   x->col = plain ? 1 : ld;
-  x->guard = is_set("SGEMM_TEST_REDUCED") ? 0 : GUARD;
+  x->guard = reduced() ? 0 : GUARD;
   x->count = 2 * x->guard + x->offset;
   if (x->rows > 0 && x->width > 0 && batch > 0)
     x->count += (x->rows - 1) * ld + x->width + (batch - 1) * stride;
@@ -99,7 +108,7 @@ static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, 
 static int has_product(const sgemm_params *p) { return p->alpha != 0.0f && p->k > 0; }
 
 void problem_make(problem *q) {
-  const sgemm_params *p = &q->p;
+  sgemm_params *p = &q->p;
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   uint64_t random = q->seed;
   matrix_make(&q->A, (p->op_a == SGEMM_N) == row_major, p->m, p->k, p->lda, p->batch, p->stride_a, has_product(p),
@@ -107,6 +116,10 @@ void problem_make(problem *q) {
   matrix_make(&q->B, (p->op_b == SGEMM_N) == row_major, p->k, p->n, p->ldb, p->batch, p->stride_b, has_product(p),
               q->layer, &random);
   matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->layer, &random);
+  if (q->plan.planes > 0)
+    p->workspace_bytes = sgemm_plan_workspace(&q->plan, p);
+  if (p->workspace_bytes > 0)
+    matrix_make(&q->workspace, 1, 1, p->workspace_bytes / 4, p->workspace_bytes / 4, 1, 0, 0, q->layer, &random);
 }
 
 static void matrix_free(matrix *x) {
@@ -121,6 +134,7 @@ void problem_free(problem *q) {
   matrix_free(&q->A);
   matrix_free(&q->B);
   matrix_free(&q->C);
+  matrix_free(&q->workspace);
 }
 
 float *element(const matrix *x, int64_t b, int64_t i, int64_t j) {
@@ -133,29 +147,33 @@ float result(const problem *q, int64_t b, int64_t i, int64_t j) {
 
 static int matrix_upload(matrix *x) {
   const size_t bytes = (size_t)x->count * sizeof(float);
+  if (x->count == 0)
+    return 0;
   if (x->machine == NULL)
     x->machine = (float *)machine_alloc(bytes);
   return x->machine == NULL || machine_upload(x->machine, x->before, bytes) != 0;
 }
 
 const char *problem_upload(problem *q) {
-  if (matrix_upload(&q->A) || matrix_upload(&q->B) || matrix_upload(&q->C) || machine_wait())
+  if (matrix_upload(&q->A) || matrix_upload(&q->B) || matrix_upload(&q->C) || matrix_upload(&q->workspace) ||
+      machine_wait())
     return problem_fault(q, "the operands cannot be brought to the machine");
   q->p.A = first_element(&q->A, q->A.machine);
   q->p.B = first_element(&q->B, q->B.machine);
   q->p.C = first_element(&q->C, q->C.machine);
+  q->p.workspace = q->p.workspace_bytes > 0 ? first_element(&q->workspace, q->workspace.machine) : NULL;
   return NULL;
 }
 
 static int matrix_download(matrix *x) {
-  return machine_download(x->after, x->machine, (size_t)x->count * sizeof(float)) != 0;
+  return x->count > 0 && machine_download(x->after, x->machine, (size_t)x->count * sizeof(float)) != 0;
 }
 
 const char *problem_download(problem *q) {
   const int error = machine_wait();
   if (error)
     return problem_fault(q, "the machine reports: %s", machine_error(error));
-  return matrix_download(&q->A) || matrix_download(&q->B) || matrix_download(&q->C)
+  return matrix_download(&q->A) || matrix_download(&q->B) || matrix_download(&q->C) || matrix_download(&q->workspace)
              ? problem_fault(q, "the operands cannot be brought back")
              : NULL;
 }
@@ -173,15 +191,16 @@ static const char *status_fault(problem *q, sgemm_status status) {
 const char *problem_run(problem *q, sgemm_stream stream) {
   const char *fault = problem_upload(q);
   if (fault == NULL)
-    fault = status_fault(q, q->variant == SGEMM_VARIANT_COUNT ? sgemm_run(&q->p, stream)
-                                                              : sgemm_run_variant(q->variant, &q->p, stream));
+    fault = status_fault(q, q->plan.planes > 0                  ? sgemm_run_plan(&q->plan, &q->p, stream)
+                            : q->variant == SGEMM_VARIANT_COUNT ? sgemm_run(&q->p, stream)
+                                                                : sgemm_run_variant(q->variant, &q->p, stream));
   return fault != NULL ? fault : problem_download(q);
 }
 
 /* Bit for bit the same: otherwise which float, counted from the first element. */
 static const char *check_unchanged(problem *q, const char *name, const matrix *x, const float *after) {
   int64_t i = 0;
-  if (memcmp(x->before, after, (size_t)x->count * sizeof(float)) == 0)
+  if (x->count == 0 || memcmp(x->before, after, (size_t)x->count * sizeof(float)) == 0)
     return NULL;
   while (memcmp(&x->before[i], &after[i], sizeof(float)) == 0)
     i++;
@@ -189,6 +208,14 @@ static const char *check_unchanged(problem *q, const char *name, const matrix *x
                        "%s was written where nothing may be: float %lld of %lld from its first element, %g became %g",
                        name, (long long)(i - x->guard - x->offset), (long long)(x->count - 2 * x->guard - x->offset),
                        (double)x->before[i], (double)after[i]);
+}
+
+/* The workspace may hold anything afterwards, but not what is around it. */
+static const char *check_workspace(problem *q) {
+  const matrix *x = &q->workspace;
+  if (x->count > 0)
+    memcpy(first_element(x, x->after), first_element(x, x->before), (size_t)x->width * sizeof(float));
+  return check_unchanged(q, "the workspace", x, x->after);
 }
 
 /* A NaN on either side of the last comparison makes it false. */
@@ -254,6 +281,8 @@ static const char *check(problem *q, const float *other) {
     fault = check_unchanged(q, "B", &q->B, q->B.after);
   if (fault == NULL)
     fault = check_unchanged(q, "C", &q->C, rest);
+  if (fault == NULL)
+    fault = check_workspace(q);
   free(rest);
   free(B);
   return fault;
@@ -335,7 +364,7 @@ int sweep(problem *q, sgemm_variant variant, layer layer, int i) {
   static const float pairs[5][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {0.0f, 0.5f}, {0.5f, 0.0f}, {-0.7f, 1.3f}};
   static const int surplus[3] = {0, 1, PRIME};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const int c = is_set("SGEMM_TEST_REDUCED") ? 11 * i : i; /* mixed radix: round, m, n, k */
+  const int c = reduced() ? 11 * i : i; /* mixed radix: round, m, n, k */
   const int i_m = c / 25 % 5, i_n = c / 5 % 5, i_k = c % 5, round = c / SHAPES;
   const int ops = (i_m + 2 * i_n + 3 * i_k + round) % 4, pair = (i_m + i_n + i_k + round) % 5;
   const int transposed = c % 2 ? SGEMM_T : SGEMM_C;

@@ -8,7 +8,8 @@
      CHECK(problem_check(&q));                every result, and every byte that is not one
      problem_free(&q);
 
-   Whatever must not be read holds a NaN: padding, guards, C where beta = 0, A and B where alpha = 0. */
+   Whatever must not be read holds a NaN: padding, guards, C where beta = 0, A and B where alpha = 0, the workspace. It
+   has the bytes of q.plan where that is set, otherwise as many as q.p.workspace_bytes asks for. */
 #ifndef TESTING_H
 #define TESTING_H
 
@@ -37,6 +38,8 @@
 #define IS_vectorized_vectorized ~, 1
 #define IS_warptiled_warptiled ~, 1
 #define IS_doublebuffered_doublebuffered ~, 1
+#define IS_async_async ~, 1
+#define IS_splitk_splitk ~, 1
 #define SECOND(a, b, ...) b
 #define IS3(...) SECOND(__VA_ARGS__, 0, ~)
 #define IS2(a, b) IS3(IS_##a##_##b)
@@ -77,14 +80,16 @@ typedef struct matrix {
 typedef struct problem {
   sgemm_params p;
   sgemm_variant variant; /* SGEMM_VARIANT_COUNT: whatever sgemm_run() selects */
+  sgemm_plan plan;       /* 0 planes: sgemm_run_variant() makes its own */
   layer layer;
   uint64_t seed;
   int nonfinite; /* 1: the reference may hold NaN and Inf, which results must then match */
-  matrix A, B, C;
-  char fault[640];
+  matrix A, B, C, workspace;
+  char fault[768];
 } problem;
 
 problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t n, int64_t k, layer layer);
+void problem_plan(problem *q, int ranks, int planes); /* of its variant, with the workspace that this takes */
 void problem_make(problem *q);
 void problem_free(problem *q);
 
@@ -107,7 +112,8 @@ const char *problem_fault(problem *q, const char *format, ...) __attribute__((fo
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
-/* SGEMM_TEST_REDUCED=1 in the environment: every 11th case, for the sanitizers, which are slow. */
+/* SGEMM_TEST_REDUCED=1 in the environment: every 11th case, for the sanitizers, which are slow; of plans every 5th. */
+int reduced(void);
 
 /* The i-th case of a row's sweep: m, n, k from the ring 1, T - 1, T, T + 1, 2T + 1 of its own tile, pairwise different;
    ops, (alpha, beta) and leading dimensions change from case to case, so that each meets each. 0: no such case. */

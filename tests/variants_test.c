@@ -84,14 +84,16 @@ static void nan_rules_scaling(sgemm_variant variant, int op_a, int op_b, float a
 }
 
 /* NaN and Inf at the corners and edges of A, B and C spread over their row or column and no further, as they do through
-   a plain dot product; Inf * 0 and Inf - Inf are NaN. */
-static void nan_rules_spreading(sgemm_variant variant, int op_a, int op_b, float alpha, float beta) {
+   a plain dot product; Inf * 0 and Inf - Inf are NaN. planes 0: as sgemm_run_variant() runs the row. */
+static void nan_rules_spreading(sgemm_variant variant, int op_a, int op_b, float alpha, float beta, int ranks,
+                                int planes) {
   const sgemm_variant_info v = tile_of(variant);
   problem q = problem_of(variant, op_a, op_b, v.BM + 2, v.BN + 3, v.BK + 5, EXACT);
   const int64_t m = q.p.m, n = q.p.n, k = q.p.k;
   q.p.alpha = alpha;
   q.p.beta = beta;
   q.nonfinite = 1;
+  problem_plan(&q, ranks, planes);
   problem_make(&q);
   *element(&q.A, 0, 0, 0) = INFINITY;
   *element(&q.A, 0, v.BM - 1, v.BK) = -INFINITY;
@@ -111,6 +113,7 @@ static void nan_rules_spreading(sgemm_variant variant, int op_a, int op_b, float
 
 static void nan_rules(sgemm_variant variant) {
   static const float betas[] = {0.0f, 1.0f, 0.5f, -1.5f};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
   int ops, b;
   for (ops = 0; ops < 4; ops++) {
     const int op_a = OPS[ops][0], op_b = OPS[ops][1];
@@ -120,12 +123,14 @@ static void nan_rules(sgemm_variant variant) {
     }
     nan_rules_scaling(variant, op_a, op_b, NAN, 0.5f, 0);
     nan_rules_scaling(variant, op_a, op_b, -INFINITY, 0.0f, 0);
-    nan_rules_spreading(variant, op_a, op_b, 1.0f, 0.0f);
-    nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f);
+    nan_rules_spreading(variant, op_a, op_b, 1.0f, 0.0f, 0, 0);
+    nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, 0, 0);
+    if (v->bufs >= 3)
+      nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, v->split ? 2 : 1, 3);
   }
-  nan_rules_spreading(variant, SGEMM_N, SGEMM_N, NAN, 1.0f);
-  nan_rules_spreading(variant, SGEMM_N, SGEMM_N, INFINITY, 0.0f);
-  nan_rules_spreading(variant, SGEMM_N, SGEMM_N, 1.0f, NAN);
+  nan_rules_spreading(variant, SGEMM_N, SGEMM_N, NAN, 1.0f, 0, 0);
+  nan_rules_spreading(variant, SGEMM_N, SGEMM_N, INFINITY, 0.0f, 0, 0);
+  nan_rules_spreading(variant, SGEMM_N, SGEMM_N, 1.0f, NAN, 0, 0);
 }
 
 /* More rows of tiles than two of the bands in which blocks are dealt, the last band not whole, and several columns. */
@@ -184,6 +189,71 @@ static void batches(sgemm_variant variant) {
   }
 }
 
+/* Shapes that suit no way to cut k: a single step, less than one, so few that ranks and planes stay empty, and a number of
+   them that neither ranks nor planes divide; with edges of m and n, or a piece of one tile. */
+enum { PLAN_SHAPES = 6 };
+
+static problem plan_problem(sgemm_variant variant, int shape, int ranks, int planes, int ops) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const int64_t shapes[PLAN_SHAPES][3] = {{v->BM + 1, 3, 1},          {2, v->BN + 1, v->BK - 3},
+                                          {v->BM - 1, v->BN, v->BK},  {5, v->BN - 1, 3 * v->BK + 5},
+                                          {v->BM, 7, 17 * v->BK + 2}, {v->BM + 2, v->BN + 5, 8 * v->BK}};
+  int64_t m = shapes[shape][0], n = shapes[shape][1];
+  problem q;
+  while (m == shapes[shape][2])
+    m += 2;
+  while (n == m || n == shapes[shape][2])
+    n += 3;
+  q = problem_of(variant, OPS[ops][0], OPS[ops][1], m, n, shapes[shape][2], EXACT);
+  problem_plan(&q, ranks, planes);
+  return q;
+}
+
+/* A case of a row's plans: the c-th way to fill in all else that a call may ask for. */
+static void plan_case(sgemm_variant variant, int ranks, int planes, int shape, int c) {
+  static const float pairs[4][2] = {{1.0f, 0.0f}, {-0.75f, 1.25f}, {0.0f, 0.5f}, {0.5f, 0.0f}};
+  problem q = plan_problem(variant, shape, ranks, planes, (c / PLAN_SHAPES + shape) % 4);
+  q.p.alpha = pairs[c / 3 % 4][0];
+  q.p.beta = pairs[c / 3 % 4][1];
+  q.p.batch = c % 8 == 5 ? 3 : 1;
+  q.p.order = c % 7 == 6 ? SGEMM_COL_MAJOR : SGEMM_ROW_MAJOR;
+  if (q.p.order == SGEMM_COL_MAJOR)
+    q.p.lda = q.p.ldb = q.p.ldc = sgemm__max(q.p.m, sgemm__max(q.p.n, q.p.k));
+  q.p.lda += c % 3 == 1 ? PRIME : 0;
+  q.p.ldb += c % 4 == 1 ? PRIME : 0;
+  q.p.ldc += c % 2 ? PRIME : 0;
+  q.p.stride_a = q.p.lda * sgemm__max(q.p.m, q.p.k) + c % 2;
+  q.p.stride_b = q.p.ldb * sgemm__max(q.p.n, q.p.k);
+  q.p.stride_c = q.p.ldc * sgemm__max(q.p.m, q.p.n) + 1;
+  q.A.offset = c / 2 % 3;
+  q.B.offset = c / 3 % 2;
+  q.C.offset = c / 5 % 4;
+  q.seed = (uint64_t)c + 1;
+  CHECK(problem_solve(&q, schedule(c)));
+}
+
+/* Every plan that the row can do, each on each of these shapes and with each pair of ops. */
+static void plans(sgemm_variant variant) {
+  static const int planes[4] = {1, 2, 3, 7};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  int ranks, i, shape, c = 0;
+  for (ranks = 1; ranks <= (v->split ? 8 : 1); ranks *= 2)
+    for (i = 0; i < (v->bufs >= 3 ? 4 : 1); i++)
+      for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
+        if (!reduced() || c % 5 == 0)
+          plan_case(variant, ranks, planes[i], shape, c);
+}
+
+/* k as long as it takes for sgemm_run_variant() to make use of each number of ranks. */
+static void deep(sgemm_variant variant) {
+  const sgemm_variant_info v = tile_of(variant);
+  int ranks;
+  for (ranks = 2; ranks <= (v.split ? 8 : 2); ranks *= 2) {
+    problem q = problem_of(variant, SGEMM_N, SGEMM_T, 3, v.BN + 1, 4 * ranks * v.BK + 3, EXACT);
+    CHECK(problem_solve(&q, schedule(ranks)));
+  }
+}
+
 /* The operands of rows `row` and following of matrix b become those of a smaller problem. */
 static void copy_rows(problem *to, const problem *from, int64_t b, int64_t row) {
   int64_t i, j, k;
@@ -204,6 +274,7 @@ static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m
   problem q = problem_of(solved->variant, p->op_a, p->op_b, m, p->n, p->k, solved->layer);
   int64_t i, j;
   q.p.beta = p->beta;
+  q.plan = solved->plan;
   problem_make(&q);
   copy_rows(&q, solved, b, row);
   CHECK(problem_run(&q, schedule(0)));
@@ -216,7 +287,8 @@ static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m
   problem_free(&q);
 }
 
-/* The same bits on every schedule, and for a row of C or a matrix of a batch computed alone. */
+/* The same bits on every schedule, and for a row of C or a matrix of a batch computed alone; where k can be cut, with other
+   ranks for each pair of ops, some of which stay empty, and once with planes. */
 static void repeatability(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   const int64_t rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};
@@ -225,6 +297,10 @@ static void repeatability(sgemm_variant variant) {
     problem q = problem_of(variant, OPS[ops][0], OPS[ops][1], 2 * v.BM + 1, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     problem batch = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     float *first;
+    if (v.bufs >= 3) {
+      problem_plan(&q, v.split ? 1 << ops : 1, ops == 1 ? 3 : 1);
+      batch.plan = q.plan;
+    }
     q.p.beta = batch.p.beta = 1.3f;
     batch.p.batch = 3;
     problem_make(&q);
@@ -356,16 +432,18 @@ static void offsets(sgemm_variant variant) {
   PROPERTY(bands, row)                                                                                                 \
   PROPERTY(alignment, row)                                                                                             \
   PROPERTY(batches, row)                                                                                               \
+  PROPERTY(plans, row)                                                                                                 \
+  PROPERTY(deep, row)                                                                                                  \
   PROPERTY(offsets, row)                                                                                               \
   PROPERTY(repeatability, row)
-#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                          \
+#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                            \
   ROW_IF(stage, production)(PROPERTIES(ROW_NAME(stage, BM, BN, BK, TM, TN)))
 
 SGEMM_VARIANTS(ROW)
 
 /* A stage that ROW_IF does not know would be compiled and never tested. */
 Test(rows, every_compiled_row_is_tested) {
-#define ROW_TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, blocks, production, reason)                                   \
+#define ROW_TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                     \
   ROW_IF(stage, production)(tested[SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN] = 1;)
   int tested[SGEMM_VARIANT_COUNT] = {0}, i, count = 0;
   SGEMM_VARIANTS(ROW_TESTED)
