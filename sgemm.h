@@ -49,6 +49,7 @@
 #ifndef SGEMM_H
 #define SGEMM_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -255,6 +256,7 @@ typedef struct sgemm_variant_info {
   int slices;     /* groups of threads that share each tile's k */
   int split;      /* 1: the blocks of a cluster may share a tile's k */
   int shared;     /* bytes of dynamic shared memory of a block */
+  int resident;   /* blocks that fit on an SM of 228 KiB of shared memory, `blocks` at most */
   int threads;    /* of a block */
   int blocks;     /* resident on a multiprocessor that the registers are budgeted for */
   int production; /* 1: a candidate where no stage is pinned */
@@ -280,6 +282,7 @@ static inline const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant)
    slices,                                                                                                             \
    SGEMM__SPLIT_##stage,                                                                                               \
    SGEMM__SHARED_BYTES(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices),                                                \
+   SGEMM__RESIDENT_BLOCKS(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices, blocks),                                     \
    SGEMM__THREADS(BM, BN, TM, TN, slices),                                                                             \
    blocks,                                                                                                             \
    production},
@@ -540,105 +543,161 @@ static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_p
 }
 
 /* The figures that a plan's time is reckoned from, in clocks of an SM. examples/tune measures plans on a GPU, fits these to
-   their times and writes this part: a row's FMAs a clock where its SM is full of blocks, out of 128, and what a round
-   of its blocks takes beside its FMAs. */
+   their times and writes this part. */
 typedef struct sgemm__figures {
-  double launch;  /* a launch: of an empty grid */
+  double launch;  /* of a kernel, with nothing to do */
   double cluster; /* the sum over a cluster's ranks */
-  double planes;  /* the second launch, beside the planes' bytes */
+  double planes;  /* the second launch, where k is in planes */
+  double plane;   /* each plane that it sums */
   double warps;   /* resident on an SM at which a row has half of its rate */
   double copy;    /* an element copied to shared memory by itself, not four at a time */
+  double guard;   /* the same where it is not certain to be inside the matrix */
+  double latency; /* from a tile's request to its arrival */
   double ingest;  /* bytes that an SM takes in a clock, from wherever */
   double memory;  /* share of the bandwidth that a kernel sees */
   struct {
-    double rate, round;
+    double rate;  /* FMAs a clock of a full SM, of its 128 lanes */
+    double round; /* that a round of resident blocks takes besides: its first loads and its stores */
   } rows[SGEMM_VARIANT_COUNT];
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {4400,
-                                               2000,
-                                               4000,
-                                               3,
-                                               0.11,
-                                               40,
-                                               0.8,
+static const sgemm__figures sgemm__measured = {2227,
+                                               3697,
+                                               4142,
+                                               9,
+                                               1.67,
+                                               0.0459,
+                                               0.0788,
+                                               76,
+                                               42.3,
+                                               0.663,
                                                {
-                                                   {1.2, 2000}, /* naive_32x32x1_1x1 */
-                                                   {15, 2000},  /* coalesced_32x32x1_1x1 */
-                                                   {20, 2000},  /* tiled_16x16x16_1x1 */
-                                                   {20, 2000},  /* tiled_32x32x32_1x1 */
-                                                   {45, 2000},  /* tile1d_64x64x8_8x1 */
-                                                   {45, 2000},  /* tile1d_64x64x32_8x1 */
-                                                   {67, 2000},  /* tile2d_128x128x8_8x8 */
-                                                   {80, 2000},  /* vectorized_128x128x8_8x8 */
-                                                   {88, 2000},  /* warptiled_128x128x16_8x16 */
-                                                   {88, 2000},  /* warptiled_128x128x8_8x8 */
-                                                   {95, 2000},  /* doublebuffered_128x256x8_16x8 */
-                                                   {95, 2000},  /* doublebuffered_128x128x8_8x8 */
-                                                   {95, 2000},  /* doublebuffered_128x64x16_8x8 */
-                                                   {95, 2000},  /* doublebuffered_64x64x16_8x4 */
-                                                   {95, 2000},  /* doublebuffered_32x64x16_4x4 */
-                                                   {95, 2000},  /* doublebuffered_32x32x16_4x4 */
-                                                   {100, 2000}, /* async_128x256x16_16x8 */
-                                                   {100, 2000}, /* async_256x128x16_16x8 */
-                                                   {100, 2000}, /* async_64x128x16_8x8 */
-                                                   {100, 2000}, /* async_128x64x16_8x8 */
-                                                   {100, 2000}, /* async_64x64x16_8x4 */
-                                                   {90, 2000},  /* splitk_64x128x32_8x8 */
-                                                   {90, 2000},  /* splitk_64x64x32_8x4 */
-                                                   {90, 2000},  /* splitk_32x64x32_8x4 */
-                                                   {90, 2000},  /* splitk_32x32x32_4x4 */
-                                                   {90, 2000},  /* splitk_16x128x32_16x4 */
-                                                   {90, 2000},  /* splitk_8x128x32_8x4 */
-                                                   {90, 2000},  /* splitk_4x128x32_4x4 */
-                                                   {90, 2000},  /* splitk_128x16x32_4x16 */
-                                                   {90, 2000},  /* splitk_128x8x32_4x8 */
-                                                   {90, 2000},  /* splitk_128x4x32_4x4 */
+                                                   {11.8, 3184},  /* sgemm_naive_32x32x1_1x1 */
+                                                   {14.1, 3371},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {15.6, 2614},  /* sgemm_tiled_16x16x16_1x1 */
+                                                   {17.2, 1958},  /* sgemm_tiled_32x32x32_1x1 */
+                                                   {32.3, 2943},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {41.0, 2698},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {70.8, 7333},  /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {82.1, 4143},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {90.3, 6339},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {84.9, 4168},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {113.1, 7169}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {98.4, 4760},  /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {104.7, 5419}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {87.4, 2826},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {69.9, 1930},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {61.2, 1828},  /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {113.7, 9537}, /* sgemm_async_128x256x16_16x8 */
+                                                   {112.0, 9073}, /* sgemm_async_256x128x16_16x8 */
+                                                   {109.2, 5581}, /* sgemm_async_64x128x16_8x8 */
+                                                   {108.1, 5616}, /* sgemm_async_128x64x16_8x8 */
+                                                   {91.0, 3101},  /* sgemm_async_64x64x16_8x4 */
+                                                   {101.5, 8346}, /* sgemm_splitk_64x128x16_8x8 */
+                                                   {88.2, 5267},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {80.5, 4226},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {71.3, 3473},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {79.5, 8314},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {62.0, 4896},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {41.6, 4461},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {73.4, 8849},  /* sgemm_splitk_128x16x32_4x16 */
+                                                   {51.6, 4627},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {31.5, 3507},  /* sgemm_splitk_128x4x32_4x4 */
                                                }};
 /* END figures */
 
-/* Blocks of a row that are resident on an SM: registers were budgeted for v->blocks. */
-static inline int sgemm__resident(const sgemm_variant_info *v) {
-  const int shared = v->shared > 0 ? v->shared : v->bufs * v->BK * (v->BM + v->BN + 8) * 4;
-  const int fit = 227 * 1024 / (shared + 1024);
-  return fit < v->blocks ? sgemm__max(fit, 1) : v->blocks;
-}
+/* What the reckoning takes from params and machine, once for all plans; in doubles, which are exact enough. */
+typedef struct sgemm__problem {
+  double m, n, k, batch;
+  int a_along_k, b_along_k; /* 1: contiguous along k in memory */
+  int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
+  double sms, lanes;        /* of the machine */
+  double memory;            /* clocks in which memory moves the least bytes */
+} sgemm__problem;
 
-/* Reckoned time of a plan in microseconds. The busiest SM works through its blocks in rounds of as many as are resident;
-   each block at the cost of a whole tile, whatever an edge cuts off. Or memory binds, or what the SMs take in. */
-static inline double sgemm__cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_machine *machine,
-                                 const sgemm__figures *f) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_machine *machine,
+                                               const sgemm__figures *f) {
   const sgemm__args a = sgemm__arguments(p);
   const int row_major = p->order == SGEMM_ROW_MAJOR;
-  const int a_along_k = (row_major ? p->op_a : p->op_b) == SGEMM_N,
-            b_along_k = (row_major ? p->op_b : p->op_a) != SGEMM_N;
-  const int a_single = a.lda % 4 != 0 || (a_along_k && v->TM != 4),
-            b_single = a.ldb % 4 != 0 || (b_along_k && v->TN != 4);
-  const double steps = (double)sgemm__ceil_div(sgemm__ceil_div(a.k, v->BK), (int64_t)plan->planes * plan->ranks);
-  const double k = steps * v->BK; /* of a block */
-  const double blocks = (double)sgemm__ceil_div(a.m, v->BM) * (double)sgemm__ceil_div(a.n, v->BN) * (double)a.batch *
-                        plan->planes * plan->ranks;
-  const int resident = sgemm__resident(v), warps = v->threads / 32;
-  const double busiest = (double)(int64_t)((blocks + machine->multiprocessors - 1) / machine->multiprocessors);
-  const double rounds = (double)(int64_t)(busiest / resident), rest = busiest - rounds * resident;
-  const double alone = v->BM * v->BN * k / (f->rows[plan->variant].rate * machine->lanes / 128.0) +
-                       f->copy * k * (a_single * v->BM + b_single * v->BN);
-  /* c blocks at once run at c * warps / (c * warps + f->warps) of the rate, relative to a full SM's share. */
-  const double full = alone * (resident * warps + f->warps) / warps;
-  const double last = rest > 0.0 ? alone * (rest * warps + f->warps) / warps : 0.0;
-  const double work = rounds * full + last + (rounds + (rest > 0.0)) * f->rows[plan->variant].round;
-  const double taken = blocks * (v->BM + v->BN) * k * 4.0 / machine->multiprocessors / f->ingest;
-  const double clock = machine->clock_mhz; /* clocks of a microsecond */
-  const double bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * (double)a.batch;
-  const double memory = bytes * 1e-3 / (machine->bandwidth_gbs * f->memory) * clock;
-  double clocks = work > taken ? work : taken;
-  clocks = clocks > memory ? clocks : memory;
-  clocks += f->launch + (plan->ranks > 1 ? f->cluster : 0.0);
-  if (plan->planes > 1)
-    clocks += f->planes + (double)sgemm_plan_workspace(plan, p) * 2.0 / machine->multiprocessors / f->ingest;
-  return clocks / clock;
+  sgemm__problem q;
+  q.m = (double)a.m;
+  q.n = (double)a.n;
+  q.k = (double)a.k;
+  q.batch = (double)a.batch;
+  q.a_along_k = (row_major ? p->op_a : p->op_b) == SGEMM_N;
+  q.b_along_k = (row_major ? p->op_b : p->op_a) != SGEMM_N;
+  q.a_vectors = a.lda % 4 == 0;
+  q.b_vectors = a.ldb % 4 == 0;
+  q.sms = machine->multiprocessors;
+  q.lanes = machine->lanes;
+  q.memory = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch * 1e-3 / (machine->bandwidth_gbs * f->memory) *
+             machine->clock_mhz;
+  return q;
+}
+
+static inline double sgemm__ceil(double x) {
+  const double floor = (double)(int64_t)x;
+  return floor < x ? floor + 1.0 : floor;
+}
+
+static inline double sgemm__larger(double a, double b) { return a > b ? a : b; }
+
+/* The same of a row. */
+typedef struct sgemm__row {
+  double tiles;         /* of C, in all the batch */
+  double fma, per_k;    /* clocks of a tile's step along k on an SM full of blocks: its FMAs, and its copies too */
+  double round;         /* clocks that a round takes besides */
+  double half;          /* blocks on an SM at which it has half of its rate */
+  double arrival;       /* clocks from one tile of k to the next, at least */
+  double ingest;        /* clocks to take in a block's step along k, if all SMs are at it */
+  double plane, places; /* clocks of a plane; blocks that the machine holds */
+} sgemm__row;
+
+static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  /* An element along k is copied by itself where fragments are of more than 4, and any element of unaligned rows. */
+  const double a_copy = !q->a_vectors ? f->guard : q->a_along_k && v->TM != 4 ? f->copy : 0.0;
+  const double b_copy = !q->b_vectors ? f->guard : q->b_along_k && v->TN != 4 ? f->copy : 0.0;
+  sgemm__row r;
+  r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
+  r.fma = v->BM * v->BN * 128.0 / (f->rows[variant].rate * q->lanes);
+  r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN;
+  r.round = f->rows[variant].round;
+  r.half = f->warps * 32.0 / v->threads;
+  r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
+  r.ingest = (v->BM + v->BN) * 4.0 / (q->sms * f->ingest);
+  r.plane = f->plane + q->m * q->n * q->batch * 8.0 / (q->sms * f->ingest);
+  r.places = q->sms * v->resident;
+  return r;
+}
+
+/* No plan of the row takes fewer clocks: all SMs at work all the time, or memory. */
+static inline double sgemm__least(const sgemm__row *r, const sgemm__problem *q, const sgemm__figures *f) {
+  return f->launch + sgemm__larger(r->tiles * r->fma * q->k / q->sms + r->round, q->memory);
+}
+
+/* Reckoned clocks of a plan. The busiest SM works through its blocks in rounds of as many as are resident; each block at
+   the cost of a whole tile, whatever an edge cuts off, and no faster than its tiles arrive. Or memory binds, or what
+   the SMs take in; where two are close, both are felt. */
+static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, const sgemm__problem *q,
+                                 const sgemm__figures *f) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int ranks = plan->ranks, planes = plan->planes;
+  const double blocks = r->tiles * ranks * planes;
+  const double steps = sgemm__ceil(sgemm__ceil(q->k / v->BK) / (ranks * planes)), k = steps * v->BK; /* of a block */
+  /* A round: blocks that run at one time. Clusters fill the groups of some 16 SMs that they cannot leave only in part. */
+  const double round = sgemm__larger(r->places - (ranks - 1) * (double)(int)(q->sms / 32.0), ranks);
+  const double rounds = (double)(int64_t)(blocks / round);
+  const double rest = sgemm__ceil((blocks - rounds * round) / q->sms); /* of the last, on the busiest SM */
+  /* c blocks at once run at c / (c + r->half) of the rate. */
+  const double alone = k * r->per_k, arrival = steps * r->arrival;
+  const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
+  const double last = rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round : 0.0;
+  const double work = rounds * full + last, taken = blocks * k * r->ingest;
+  const double work2 = work * work, taken2 = taken * taken, memory2 = q->memory * q->memory;
+  return f->launch + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + (ranks > 1 ? f->cluster : 0.0) +
+         (planes > 1 ? f->planes + planes * r->plane : 0.0);
 }
 
 /* 1 if the row and the machine can do the plan. */
@@ -654,35 +713,40 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *m
    implementation's SGEMM_STAGE. variant is SGEMM_VARIANT_COUNT where no row is compiled. */
 static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_machine *machine) {
   const int any = stage == SGEMM_STAGE_COUNT;
+  const sgemm__problem q = sgemm__problem_of(p, machine, &sgemm__measured);
   sgemm_plan best = {SGEMM_VARIANT_COUNT, 1, 1};
   double best_cost = 0.0;
   int i, best_class = 0;
-  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0; i--) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    const int swap = p->order == SGEMM_COL_MAJOR, row_class = any && v->production;
-    const double tiles = (double)sgemm__ceil_div(swap ? p->n : p->m, v->BM) *
-                         (double)sgemm__ceil_div(swap ? p->m : p->n, v->BN) * (double)p->batch;
+    const int row_class = any && v->production;
     sgemm_plan plan;
-    if (!(any || v->stage == stage) || !sgemm_compiled((sgemm_variant)i) || row_class < best_class)
-      continue;
+    sgemm__row row;
     plan.variant = (sgemm_variant)i;
+    if (!(any || v->stage == stage) || row_class < best_class || !sgemm_compiled(plan.variant))
+      continue;
+    row = sgemm__row_of(plan.variant, &q, &sgemm__measured);
+    if (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class &&
+        sgemm__least(&row, &q, &sgemm__measured) >= best_cost)
+      continue;
     for (plan.ranks = 1; plan.ranks <= 8; plan.ranks *= 2) {
-      const double slots = (double)machine->multiprocessors * sgemm__resident(v) / (tiles * plan.ranks);
-      int fill; /* planes enough for `fill` rounds; 0: one plane */
+      const double places = row.places / (row.tiles * plan.ranks); /* of a round, for each block so far */
+      int fill;                                                    /* planes enough for so many rounds; 0: one plane */
       for (fill = 0; fill <= 2; fill++) {
         double cost;
-        plan.planes = fill == 0 ? 1 : slots * fill < 128.0 ? (int)(slots * fill) : 128;
+        plan.planes = fill == 0 ? 1 : places * fill < 128.0 ? (int)(places * fill) : 128;
         if ((fill > 0 && (plan.planes < 2 || sgemm_plan_workspace(&plan, p) > p->workspace_bytes)) ||
-            (int64_t)plan.planes * plan.ranks * v->BK > sgemm__max(p->k, v->BK) || !sgemm__possible(&plan, machine))
+            (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q.k) ||
+            !sgemm__possible(&plan, machine))
           continue;
-        cost = sgemm__cost(&plan, p, machine, &sgemm__measured);
+        cost = sgemm__cost(&plan, &row, &q, &sgemm__measured);
         if (best.variant == SGEMM_VARIANT_COUNT || row_class > best_class || cost < best_cost) {
           best = plan;
           best_cost = cost;
           best_class = row_class;
         }
       }
-      if (slots < 1.0)
+      if (places < 1.0)
         break; /* the SMs are full: nothing to gain from more blocks */
     }
   }

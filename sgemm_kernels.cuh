@@ -63,10 +63,10 @@
   X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "edges, middle sizes; three blocks an SM")         \
   X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3, 1, "narrow results")                                  \
   X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \
-  X(splitk,           64, 128, 32,  8,  8,  32,  64, 4, 3, 4, 1, 1, "about one tile an SM at 1024 x 1024")             \
+  X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "the same with smaller tiles")                     \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2, 1, "about one tile an SM at 512 x 512")               \
-  X(splitk,           32,  32, 32,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
+  X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
   X(splitk,           16, 128, 32, 16,  4,  16, 128, 4, 4, 4, 2, 1, "up to 16 rows: B streams by once")                \
   X(splitk,            8, 128, 32,  8,  4,   8, 128, 4, 4, 4, 3, 1, "up to 8 rows")                                    \
   X(splitk,            4, 128, 32,  4,  4,   4, 128, 4, 4, 4, 3, 1, "one row, and up to 4")                            \
@@ -150,6 +150,12 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
   ((bufs) < 3                                                                  ? 0                                     \
    : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(BM, BN, BK, bufs) ? (slices) * (BM) * (BN)*4              \
                                                                                : SGEMM__TILE_BYTES(BM, BN, BK, bufs))
+#define SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices)                                                            \
+  (1024 + ((bufs) < 3 ? (bufs) * (BK) * ((BM) + (BN) + 8) * 4 : SGEMM__SHARED_BYTES(split, BM, BN, BK, bufs, slices)))
+#define SGEMM__RESIDENT_BLOCKS(split, BM, BN, BK, bufs, slices, blocks)                                                \
+  (228 * 1024 / SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices) < (blocks)                                         \
+       ? 228 * 1024 / SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices)                                              \
+       : (blocks))
 #define SGEMM__SUM_THREADS 128 /* of a block of sgemm_sum_planes */
 
 #ifdef SGEMM_IMPLEMENTATION
@@ -244,11 +250,11 @@ SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
 
-/* Programmatic dependent launch (PTX ISA, griddepcontrol): the stream's next kernel may take its place on the SMs once all
-   blocks of this one have started, and each waits here until what came before it is done and visible. */
+/* Programmatic dependent launch (PTX ISA, griddepcontrol): a kernel's blocks may take their places while the one before
+   ends, and wait here until all that it wrote can be seen. No kernel calls its successor earlier, by launch_dependents:
+   the successor would take the places that are free, two on one SM, and then run two to an SM beside idle ones. */
 SGEMM__DEVICE void sgemm__begin(void) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -942,7 +948,7 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
   int64_t i;
   if (col >= p->n)
     return;
-  SGEMM__UNROLL_BY(8)
+  SGEMM__UNROLL_BY(16)
   for (i = 0; i < p->k; i++)
     sum += sgemm__load_result(plane + i * p->stride_plane);
   sum *= p->alpha;
