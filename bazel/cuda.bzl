@@ -32,7 +32,7 @@ def _compile(ctx, src, context, cc_toolchain):
     args = ctx.actions.args()
     args.add_all(ctx.attr._archs[_ArchsInfo].gencode)
     args.add_all(["-G", "-g"] if ctx.var["COMPILATION_MODE"] == "dbg" else ["-O3", "-lineinfo"])
-    args.add("-Xfatbin=-compress-all")  # a third of the size, decompressed once as the first kernel loads
+    args.add("--compress-mode=size")  # a third of the size, decompressed once as the first kernel loads
     args.add_all(["-fPIC"] + ctx.fragments.cpp.copts, format_each = "-Xcompiler=%s")
     args.add(cc_toolchain.compiler_executable, format = "-ccbin=%s")
     args.add_all(context.defines, format_each = "-D%s")

@@ -200,13 +200,16 @@ static inline void sgemm__cpu_unwrite(float *array, size_t count) {
     memcpy(&array[i], &unwritten, sizeof unwritten);
 }
 
-/* The first thread of a block to declare a shared array fills it with unwritten words. */
+/* The first thread of a block to declare a shared array fills it with unwritten words. Dynamic shared memory is declared
+   for all blocks of a cluster before any of them runs, and gets its name from the kernel. */
 static inline void sgemm__cpu_declare(float *array, size_t count, const char *name) {
   sgemm__cpu_worker *w = sgemm__cpu;
   int a;
   for (a = 0; a < w->array_count; a++)
-    if (w->arrays[a].first == array)
+    if (w->arrays[a].first == array) {
+      w->arrays[a].name = name;
       return;
+    }
   w->arrays[a].first = array;
   w->arrays[a].count = count;
   w->arrays[a].name = name;
@@ -425,6 +428,8 @@ static void sgemm__cpu_run_cluster(sgemm__cpu_worker *w) {
   w->random += w->random == 0;
   for (i = 0; i < ranks * threads; i++)
     w->fibers[i].count = w->fibers[i].group = 0;
+  for (i = 0; i < ranks && w->grid->size.shared > 0; i++)
+    sgemm__cpu_declare((float *)w->dynamic[i], w->grid->size.shared / sizeof(float), "shared memory");
   do {
     for (i = 0; i < ranks; i++) {
       const int before = w->rank;

@@ -22,20 +22,24 @@ static sgemm_variant compiled_from(int variant) {
 
 /* ---- Streams, graphs, threads, devices --------------------------------------------------------------------------- */
 
+/* A multiplication with all the workspace that it asks for. */
+static problem roomy_problem(int op_a, int op_b, int64_t m, int64_t n, int64_t k) {
+  problem q = problem_of(SGEMM_VARIANT_COUNT, op_a, op_b, m, n, k, EXACT);
+  cr_assert(sgemm_workspace_query(&q.p, &q.p.workspace_bytes) == SGEMM_SUCCESS);
+  return q;
+}
+
 /* The strictest capture refuses every allocation and synchronisation of the process: a recorded call made none. */
-Test(streams, graph) {
-  problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_T, 300, 310, 37, EXACT);
-  sgemm_stream stream;
+static void graph(problem q) {
+  sgemm_stream stream = schedule(1);
   cudaGraph_t graph;
   cudaGraphExec_t replay;
   int i;
-  need_machine();
-  stream = schedule(1);
   q.p.beta = 0.5f;
   problem_make(&q);
   CHECK(problem_upload(&q));
   CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  cr_assert(sgemm_run(&q.p, stream) == SGEMM_SUCCESS);
+  cr_assert((q.plan.planes > 0 ? sgemm_run_plan(&q.plan, &q.p, stream) : sgemm_run(&q.p, stream)) == SGEMM_SUCCESS);
   CUDA(cudaStreamEndCapture(stream, &graph));
   CHECK(problem_download(&q));
   cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "capture must not run");
@@ -51,6 +55,17 @@ Test(streams, graph) {
   problem_free(&q);
 }
 
+/* Of one launch, of a few tiles that are cut along k, and of two launches. */
+Test(streams, graphs) {
+  problem planes;
+  need_machine();
+  graph(roomy_problem(SGEMM_N, SGEMM_T, 300, 310, 37));
+  graph(roomy_problem(SGEMM_T, SGEMM_N, 60, 70, 5000));
+  planes = problem_of(SGEMM_async_64x64x16_8x4, SGEMM_N, SGEMM_N, 100, 130, 500, EXACT);
+  problem_plan(&planes, 1, 5);
+  graph(planes);
+}
+
 typedef struct worker {
   int stream;
   problem q;
@@ -61,8 +76,7 @@ static void *work(void *argument) {
   worker *w = (worker *)argument;
   int i;
   for (i = 0; i < 20 && w->fault == NULL; i++) {
-    w->q = problem_of(SGEMM_VARIANT_COUNT, i % 2 ? SGEMM_T : SGEMM_N, SGEMM_N, 200 + 7 * i, 190 - 5 * i, 90 + w->stream,
-                      EXACT);
+    w->q = roomy_problem(i % 2 ? SGEMM_T : SGEMM_N, SGEMM_N, 200 + 7 * i, 190 - 5 * i, 90 + 100 * i + w->stream);
     w->q.seed = (uint64_t)(1 + i + 100 * w->stream);
     w->fault = problem_solve(&w->q, schedule(w->stream));
   }
@@ -141,8 +155,23 @@ Test(device, query) {
   cr_assert(d.bandwidth_gbs > 10.0 && d.bandwidth_gbs < 1e5, "%g GB/s", d.bandwidth_gbs);
 }
 
-/* No row from warptiled on keeps part of its tile in local memory; each fits the shared memory that needs no opt-in,
-   and as many blocks are resident as its registers are budgeted for. */
+/* What the selection goes by is what the device says of itself. */
+Test(device, machine) {
+  sgemm_device d;
+  sgemm_machine m, again;
+  need_machine();
+  cr_assert(sgemm_device_query(-1, &d) == SGEMM_SUCCESS && sgemm_machine_query(&m) == SGEMM_SUCCESS);
+  cr_assert(m.multiprocessors == d.multiprocessors && m.lanes == d.lanes && m.clock_mhz == d.clock_mhz);
+  cr_assert(m.arch >= 75 && m.arch <= 10 * d.major + d.minor, "%d", m.arch);
+  cr_assert(fabs(m.bandwidth_gbs - d.bandwidth_gbs) <= 1e-6 * d.bandwidth_gbs, "%g", m.bandwidth_gbs);
+  cr_assert(m.shared_per_block >= 48 * 1024 && m.shared_per_block <= d.shared_per_sm, "%d", m.shared_per_block);
+  cr_assert(sgemm_machine_query(&again) == SGEMM_SUCCESS && again.multiprocessors == m.multiprocessors &&
+                again.arch == m.arch && again.shared_per_block == m.shared_per_block,
+            "remembered");
+}
+
+/* No row from warptiled on keeps part of its tile in local memory; only pipelines ask for more shared memory than needs no
+   opt-in, and as many blocks are resident as registers are budgeted for. */
 Test(device, resources) {
   sgemm_device d;
   int v, ops;
@@ -158,8 +187,8 @@ Test(device, resources) {
       cr_assert(sgemm_kernel_resources((sgemm_variant)v, op_a, op_b, &registers, &shared, &local) == SGEMM_SUCCESS);
       cr_assert(local == 0 || r->stage < SGEMM_STAGE_warptiled, "%s, ops %d: %d bytes of local memory", r->name, ops,
                 (int)local);
-      cr_assert(registers > 0 && registers <= 255 && shared <= 48 * 1024, "%s, ops %d: %d registers, %d bytes shared",
-                r->name, ops, registers, (int)shared);
+      cr_assert(registers > 0 && registers <= 255 && (r->shared > 0 ? shared == r->shared : shared <= 48 * 1024),
+                "%s, ops %d: %d registers, %d bytes shared", r->name, ops, registers, (int)shared);
       cr_assert(sgemm_variant_occupancy((sgemm_variant)v, op_a, op_b, &d, &o) == SGEMM_SUCCESS);
       cr_assert(o.blocks >= r->blocks && o.fraction > 0.0 && o.fraction <= 1.0,
                 "%s, ops %d: %d blocks resident, not %d", r->name, ops, o.blocks, r->blocks);

@@ -133,7 +133,7 @@ with nvcc check "one implementation, units in C and CUDA: link" units_in_cuda
 # foreign OWN PREFIX: of the names on stdin those without the prefix, and one of our own: proof that there were names.
 foreign() { awk -v own="$1" -v prefix="^($2)" '$1 == own || $1 !~ prefix'; }
 
-printf '#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n' > without.c
+printf '#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n' > without.c
 cat without.c alone.c > with.c
 
 # macros NAME COMPILER OPTION...: sgemm.h adds none without the prefix.

@@ -19,7 +19,8 @@ ROOT = pathlib.Path(__file__).absolute().parent.parent
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "BUILD_WORKING_DIRECTORY"}
 ASAN_WARNING = re.compile(r"^==\d+==WARNING: ASan doesn't.*\n", re.M)
 HEADER = "name,m,n,k,batch,op\n"
-STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered"]
+STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered", "async",
+          "splitk"]
 
 ladder = roofline = None  # absolute paths
 
@@ -169,22 +170,30 @@ class Problems(LadderTest):
 
     def test_production_depends_on_the_gpu(self):
         def picked(gpu):
-            return self.rows("--sizes", "256", "--variants", "-", "--production", "--gpu", gpu)[0]["picked"]
-        self.assertNotEqual(picked("H200"), picked("RTX3070"))
+            rows = self.rows("--sizes", "64,200,256", "--variants", "-", "--production", "--gpu", gpu)
+            self.assertTrue(all(row["ranks"] in "1248" and row["planes"] == "1" for row in rows))
+            return tuple((row["picked"], row["ranks"]) for row in rows)
+        self.assertGreater(len({picked(gpu) for gpu in ("H200", "A100", "RTX3070")}), 1)
 
 
 class Numbers(LadderTest):
     def test_closed_forms(self):
         """Loads a result and intensities of the textbooks, on tile multiples."""
-        rows = {row["variant"]: row for row in self.rows("--m", "256", "--n", "256", "--k", "32")}
+        slices = {"sgemm_{}_{}x{}x{}_{}x{}".format(*row[:6]): int(row[6]) for row in re.findall(
+            r"X\((\w+), +(\d+), +(\d+), +(\d+), +(\d+), +(\d+), +\d+, +\d+, \d, \d, (\d),",
+            (ROOT / "sgemm_kernels.cuh").read_text())}
+        rows = {row["variant"]: row for row in self.rows("--m", "256", "--n", "256", "--k", "64")}
+        self.assertEqual(list(slices), list(rows))
         for name, row in rows.items():
             BM, BN, BK, TM, TN = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)$", name).groups())
-            loads = 64 if BK == 1 else 32 / BM + 32 / BN
+            loads = 128 if BK == 1 else 64 / BM + 64 / BN
             self.assertAlmostEqual(float(row["global_loads_per_result"]), loads, msg=name)
-            self.assertEqual(float(row["fma_threads"]), 256 * 256 * 32)
+            self.assertEqual(float(row["fma_threads"]), 256 * 256 * 64)
             if BK > 1:
-                self.assertAlmostEqual(float(row["global_flop_per_byte"]), BM * BN / 2 / (BM + BN), places=5, msg=name)
-                self.assertAlmostEqual(float(row["shared_flop_per_byte"]), TM * TN / 2 / (TM + TN), places=5, msg=name)
+                sectors = 64 / BN + 64 / BM * max(1, 8 / BN)  # a row of B's tile may be part of a sector
+                self.assertAlmostEqual(float(row["global_flop_per_byte"]), 32 / sectors, places=5, msg=name)
+                shared = 64 / TM + 64 / TN + (slices[name] if slices[name] > 1 else 0)  # and the sum over the slices
+                self.assertAlmostEqual(float(row["shared_flop_per_byte"]), 32 / shared, places=5, msg=name)
 
     def test_roofs(self):
         row, = self.rows("--sizes", "64", "--variants", "*tiled_32*", "--peak", "1000", "--bandwidth", "100")
@@ -382,9 +391,9 @@ class Gpu(LadderTest):
                          [(shape, mode, variant) for shape in ("tall", "wide", "batch") for mode in ("hot", "cold")
                           for variant in ("cublas", "production")])
         self.assertTrue(all(row["samples"] == "3" and float(row["error_over_bound"]) <= 1 for row in rows))
-        _, rows, _ = self.suite("--production", "--variants", "*_32x32x16_4x4")
+        _, rows, _ = self.suite("--production", "--variants", "*_64x64x16_8x4")
         self.assertEqual([row["variant"] for row in rows],
-                         3 * ["cublas", "production", "sgemm_doublebuffered_32x32x16_4x4"])
+                         3 * ["cublas", "production", "sgemm_async_64x64x16_8x4"])
 
     def test_score(self):
         for modes in [["hot"], ["cold"], ["hot", "cold"]]:
@@ -408,7 +417,7 @@ class Gpu(LadderTest):
 
     def test_no_score(self):
         """Without production, without names, and on standard output that belongs to a program."""
-        out, _, context = self.suite("--variants", "*_32x32x16_4x4")
+        out, _, context = self.suite("--variants", "*_64x64x16_8x4")
         self.assertNotIn("score", out + " ".join(context))
         status, out, err = self.run_program(self.program, "--sizes", "16", "--production-only", "--reps", "1")
         self.assertEqual((status, err), (0, ""))

@@ -123,11 +123,141 @@ SGEMM__GLOBAL(nonfinite_words, THREADS, 1)(const sgemm__args args) {
   sgemm__store_global(own(&args), sgemm__load_shared(tile + t));
 }
 
+/* A word of global memory, or a zero, to each thread's place past the registers, and to its result the one at the other end
+   of the block. */
+typedef enum left_out { NOTHING, WAIT, BARRIER } left_out;
+
+static const float SOURCE[4 * THREADS] = {1.0f, 2.0f, 3.0f, 4.0f};
+
+static inline void copy_reverse(const sgemm__args *args, float *tile, left_out left_out) {
+  const int t = sgemm__thread();
+  sgemm__copy(tile + t, SOURCE + t, t < 4);
+  sgemm__copies_commit();
+  if (left_out != WAIT)
+    sgemm__copies_wait(0);
+  if (left_out != BARRIER)
+    sgemm__barrier();
+  sgemm__store_global(own(args), sgemm__load_shared(tile + THREADS - 1 - t));
+}
+
+SGEMM__GLOBAL(copy_right, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  copy_reverse(&args, tile, NOTHING);
+}
+
+SGEMM__GLOBAL(copy_without_wait, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  copy_reverse(&args, tile, WAIT);
+}
+
+SGEMM__GLOBAL(copy_without_barrier, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  copy_reverse(&args, tile, BARRIER);
+}
+
+/* Three groups, of which all but `most` are waited for; each thread then reads its own words of the first and second. */
+static inline void copy_groups(const sgemm__args *args, float *tile, int most) {
+  const int t = sgemm__thread();
+  int i;
+  for (i = 0; i < 3; i++) {
+    sgemm__copy4(tile + (3 * t + i) * 4, SOURCE);
+    sgemm__copies_commit();
+  }
+  sgemm__copies_wait(most);
+  sgemm__store_global(own(args), sgemm__load_shared(tile + 12 * t) + sgemm__load_shared(tile + 12 * t + 7));
+}
+
+SGEMM__GLOBAL(copy_groups_right, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  copy_groups(&args, tile, 1);
+}
+
+SGEMM__GLOBAL(copy_groups_too_few, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  copy_groups(&args, tile, 2);
+}
+
+/* Each thread copies over its neighbour's word, which that has perhaps not read yet. */
+SGEMM__GLOBAL(copy_over_what_is_read, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  const int t = sgemm__thread();
+  sgemm__store_shared(tile + t, 1.0f);
+  sgemm__barrier();
+  sgemm__copy(tile + (t + 1) % THREADS, SOURCE, 1);
+  sgemm__copies_commit();
+  sgemm__store_global(own(&args), sgemm__load_shared(tile + t));
+  sgemm__barrier();
+  sgemm__copies_wait(0);
+}
+
+/* Thread 5 copies 16 bytes to, or from, one word behind a multiple of 16. */
+SGEMM__GLOBAL(copy_to_misaligned, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  (void)args;
+  sgemm__copy4(tile + 4 * sgemm__thread() + (sgemm__thread() == 5), SOURCE);
+}
+
+SGEMM__GLOBAL(copy_from_misaligned, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  (void)args;
+  sgemm__copy4(tile + 4 * sgemm__thread(), SOURCE + (sgemm__thread() == 5));
+}
+
+/* Each thread reads what the same thread of the cluster's next block has stored. first, last: whether the cluster waits
+   before that, and after it. */
+static inline void next_block(const sgemm__args *args, float *tile, int first, int last) {
+  const int t = sgemm__thread();
+  const uint32_t rank = sgemm__cluster_rank();
+  const float mine[4] = {(float)rank, (float)t, 0.0f, 0.0f};
+  float r[4];
+  sgemm__store_shared4(tile + 4 * t, mine);
+  if (first)
+    sgemm__cluster_barrier();
+  sgemm__load_cluster4(r, tile + 4 * t, (rank + 1) % sgemm__cluster_size());
+  sgemm__store_global(own(args), 100.0f * r[0] + r[1]);
+  if (last)
+    sgemm__cluster_barrier();
+}
+
+SGEMM__GLOBAL(cluster_right, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  next_block(&args, tile, 1, 1);
+}
+
+SGEMM__GLOBAL(cluster_reads_early, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  next_block(&args, tile, 0, 1);
+}
+
+SGEMM__GLOBAL(cluster_leaves_early, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  next_block(&args, tile, 1, 0);
+}
+
+/* A whole block of each cluster leaves where the others wait for it. */
+SGEMM__GLOBAL(block_leaves, THREADS, 1)(const sgemm__args args) {
+  if (sgemm__cluster_rank() != 1)
+    sgemm__cluster_barrier();
+  sgemm__store_global(own(&args), 1.0f);
+}
+
+/* Odd threads wait for the cluster, even ones for the block. */
+SGEMM__GLOBAL(block_and_cluster_barrier, THREADS, 1)(const sgemm__args args) {
+  if (sgemm__thread() % 2)
+    sgemm__cluster_barrier();
+  else
+    sgemm__barrier();
+  sgemm__store_global(own(&args), 1.0f);
+}
+
 enum { X = 3, Y = 2, Z = 2, RESULTS = X * Y * Z * THREADS };
 
-/* Launches over X x Y x Z blocks. out: RESULTS floats. */
-static sgemm_status launch(sgemm__kernel kernel, int way, float *out) {
-  const sgemm__grid grid = {X, Y, Z, THREADS, 1, 0};
+/* Dynamic shared memory of a block: 12 floats a thread, the most that a kernel here uses. */
+enum { SHARED = 12 * THREADS * (int)sizeof(float) };
+
+/* Launches over X x Y x Z blocks, in clusters of X where clusters is 1. out: RESULTS floats. */
+static sgemm_status launch_in(sgemm__kernel kernel, int clusters, int way, float *out) {
+  const sgemm__grid grid = {X, Y, Z, THREADS, clusters ? X : 1, SHARED};
   sgemm__args args;
   memset(&args, 0, sizeof args);
   memset(out, 0, RESULTS * sizeof *out);
@@ -137,11 +267,17 @@ static sgemm_status launch(sgemm__kernel kernel, int way, float *out) {
   return sgemm__cpu_launch(kernel, grid, &args);
 }
 
-static void expect_fault(sgemm__kernel kernel, int way, sgemm_status status, const char *where) {
+static sgemm_status launch(sgemm__kernel kernel, int way, float *out) { return launch_in(kernel, 0, way, out); }
+
+static void expect_fault_in(sgemm__kernel kernel, int clusters, int way, sgemm_status status, const char *where) {
   float out[RESULTS];
-  const sgemm_status got = launch(kernel, way, out);
+  const sgemm_status got = launch_in(kernel, clusters, way, out);
   cr_assert(got == status, "status %d, want %d (%s)", got, status, sgemm_model_error());
   cr_assert(strstr(sgemm_model_error(), where) != NULL, "\"%s\" does not say \"%s\"", sgemm_model_error(), where);
+}
+
+static void expect_fault(sgemm__kernel kernel, int way, sgemm_status status, const char *where) {
+  expect_fault_in(kernel, 0, way, status, where);
 }
 
 Test(model, every_thread_of_every_block_runs_once) {
@@ -199,6 +335,81 @@ Test(model, unwritten_words) {
 
 Test(model, misaligned_vectors) {
   expect_fault(misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 3: a 128-bit access that is not aligned to 16 bytes");
+}
+
+Test(model, copies_arrive) {
+  float out[RESULTS];
+  int way, i;
+  for (way = 0; way < SCHEDULES; way++) {
+    cr_assert(launch(copy_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+    for (i = 0; i < RESULTS; i++) {
+      const int from = THREADS - 1 - i % THREADS;
+      cr_assert(out[i] == (from < 4 ? (float)(from + 1) : 0.0f), "schedule %d: result %d is %g", way, i,
+                (double)out[i]);
+    }
+    cr_assert(launch(copy_groups_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+    for (i = 0; i < RESULTS; i++)
+      cr_assert(out[i] == 5.0f, "schedule %d: result %d is %g", way, i, (double)out[i]);
+  }
+}
+
+Test(model, a_copy_read_before_its_wait) {
+  int way;
+  expect_fault(copy_without_wait, 0, SGEMM_ERROR_UNWRITTEN, "block (0, 0, 0), thread 0: ");
+  expect_fault(copy_without_wait, 0, SGEMM_ERROR_UNWRITTEN, "tile[63]");
+  expect_fault(copy_groups_too_few, 0, SGEMM_ERROR_UNWRITTEN, "thread 0: read of an unwritten word of tile[7]");
+  for (way = 0; way < SCHEDULES; way++) {
+    expect_fault(copy_without_wait, way, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(copy_groups_too_few, way, SGEMM_ERROR_UNWRITTEN, "tile");
+  }
+}
+
+/* A thread's wait is for its own copies: those of others need a barrier behind it, and so does a word before it is copied
+   over, which holds nothing while the copy is on its way. */
+Test(model, a_missing_barrier_beside_copies) {
+  int way;
+  expect_fault(copy_without_barrier, 0, SGEMM_ERROR_UNWRITTEN, "thread 0: read of an unwritten word of tile[63]");
+  for (way = 0; way < SCHEDULES; way++) {
+    expect_fault(copy_without_barrier, way, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(copy_over_what_is_read, way, SGEMM_ERROR_UNWRITTEN, "tile");
+  }
+}
+
+Test(model, misaligned_copies) {
+  expect_fault(copy_to_misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 5: a 128-bit access");
+  expect_fault(copy_from_misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 5: a 128-bit access");
+}
+
+Test(model, clusters_read_each_other) {
+  float out[RESULTS];
+  int way, i;
+  for (way = 0; way < SCHEDULES; way++) {
+    cr_assert(launch_in(cluster_right, 1, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+    for (i = 0; i < RESULTS; i++)
+      cr_assert(out[i] == (float)((i / THREADS + 1) % X * 100 + i % THREADS), "schedule %d: result %d is %g", way, i,
+                (double)out[i]);
+  }
+}
+
+/* Without the first barrier a block reads what another has not stored yet; without the last, another that has left. */
+Test(model, a_missing_barrier_of_the_cluster) {
+  int way;
+  expect_fault_in(cluster_reads_early, 1, 0, SGEMM_ERROR_UNWRITTEN, "block (0, 0, 0), thread 0: read of an unwritten");
+  expect_fault_in(cluster_leaves_early, 1, 0, SGEMM_ERROR_UNWRITTEN, "block (2, 0, 0), thread 0: read of an unwritten");
+  for (way = 0; way < SCHEDULES; way++) {
+    expect_fault_in(cluster_reads_early, 1, way, SGEMM_ERROR_UNWRITTEN, "read of an unwritten word of ");
+    expect_fault_in(cluster_leaves_early, 1, way, SGEMM_ERROR_UNWRITTEN, "tile[");
+  }
+}
+
+Test(model, divergence_in_a_cluster) {
+  int way;
+  for (way = 0; way < SCHEDULES; way++) {
+    expect_fault_in(block_leaves, 1, way, SGEMM_ERROR_DIVERGENCE,
+                    "its block is not at the barrier of the cluster's others");
+    expect_fault_in(block_and_cluster_barrier, 1, way, SGEMM_ERROR_DIVERGENCE,
+                    "not at the barrier of the other threads");
+  }
 }
 
 Test(model, written_nan_is_no_fault) {
