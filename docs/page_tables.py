@@ -3,6 +3,7 @@
 
 Between <!-- BEGIN name --> and <!-- END name --> stand
   counted     counts_512x768x256_nn.csv, docs/counts.c on the CPU model: a column a row, first the row before the stage
+              or that of BESIDE
   measured    ladder_h200.txt, the ladder's own output
   occupancy   counts_occupancy_h200.csv, docs/counts.c on the GPU
 With --check nothing is written; a page that differs is an error.
@@ -14,7 +15,7 @@ import sys
 
 DOCS = pathlib.Path(__file__).absolute().parent
 COUNTS, OCCUPANCY, LADDER = "counts_512x768x256_nn.csv", "counts_occupancy_h200.csv", "ladder_h200.txt"
-STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered"]
+BESIDE = {"async": "doublebuffered 128x256x8_16x8", "splitk": "async 64x128x16_8x8", "tma": "async 128x256x16_16x8"}
 
 
 def read_csv(name):
@@ -40,7 +41,8 @@ def ratio(a, b):
 def counted(stage):
     rows = read_csv(COUNTS)
     first = next(i for i, row in enumerate(rows) if row[0] == stage)
-    shown = rows[max(0, first - 1):first] + [row for row in rows if row[0] == stage]
+    before = [row for row in rows if f"{row[0]} {row[1]}" == BESIDE.get(stage)] or rows[max(0, first - 1):first]
+    shown = before + [row for row in rows if row[0] == stage]
     lines = [["op NN"] + [f"{of} `{name}`" if of != stage else f"`{name}`" for of, name, _ in shown]]
     columns = []
     for _, _, cells in shown:
@@ -98,7 +100,7 @@ def occupancy(stage):
 
 def main():
     different = []
-    for stage in STAGES:
+    for stage in dict.fromkeys(row[0] for row in read_csv(COUNTS)):
         page = DOCS / f"{stage}.md"
         old = new = page.read_text()
         for table in (counted, measured, occupancy):
