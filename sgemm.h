@@ -551,6 +551,7 @@ typedef struct sgemm__figures {
   double plane;   /* each plane that it sums */
   double warps;   /* resident on an SM at which a row has half of its rate */
   double copy;    /* an element copied to shared memory by itself, not four at a time */
+  double place;   /* the same through registers, in stages before async */
   double guard;   /* the same where it is not certain to be inside the matrix */
   double latency; /* from a tile's request to its arrival */
   double ingest;  /* bytes that an SM takes in a clock, from wherever */
@@ -562,48 +563,49 @@ typedef struct sgemm__figures {
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {2227,
-                                               3697,
-                                               4142,
-                                               9,
-                                               1.67,
-                                               0.0459,
+static const sgemm__figures sgemm__measured = {2996,
+                                               3243,
+                                               3713,
+                                               8,
+                                               1.97,
+                                               0.0622,
+                                               0.0401,
                                                0.0788,
-                                               76,
-                                               42.3,
-                                               0.663,
+                                               73,
+                                               44.1,
+                                               0.640,
                                                {
-                                                   {11.8, 3184},  /* sgemm_naive_32x32x1_1x1 */
-                                                   {14.1, 3371},  /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {15.6, 2614},  /* sgemm_tiled_16x16x16_1x1 */
-                                                   {17.2, 1958},  /* sgemm_tiled_32x32x32_1x1 */
-                                                   {32.3, 2943},  /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {41.0, 2698},  /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {70.8, 7333},  /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {82.1, 4143},  /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {90.3, 6339},  /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {84.9, 4168},  /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {113.1, 7169}, /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {98.4, 4760},  /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {104.7, 5419}, /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {87.4, 2826},  /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {69.9, 1930},  /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {61.2, 1828},  /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {113.7, 9537}, /* sgemm_async_128x256x16_16x8 */
-                                                   {112.0, 9073}, /* sgemm_async_256x128x16_16x8 */
-                                                   {109.2, 5581}, /* sgemm_async_64x128x16_8x8 */
-                                                   {108.1, 5616}, /* sgemm_async_128x64x16_8x8 */
-                                                   {91.0, 3101},  /* sgemm_async_64x64x16_8x4 */
-                                                   {101.5, 8346}, /* sgemm_splitk_64x128x16_8x8 */
-                                                   {88.2, 5267},  /* sgemm_splitk_64x64x32_8x4 */
-                                                   {80.5, 4226},  /* sgemm_splitk_32x64x32_8x4 */
-                                                   {71.3, 3473},  /* sgemm_splitk_32x32x64_4x4 */
-                                                   {79.5, 8314},  /* sgemm_splitk_16x128x32_16x4 */
-                                                   {62.0, 4896},  /* sgemm_splitk_8x128x32_8x4 */
-                                                   {41.6, 4461},  /* sgemm_splitk_4x128x32_4x4 */
-                                                   {73.4, 8849},  /* sgemm_splitk_128x16x32_4x16 */
-                                                   {51.6, 4627},  /* sgemm_splitk_128x8x32_4x8 */
-                                                   {31.5, 3507},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {11.0, 78},    /* sgemm_naive_32x32x1_1x1 */
+                                                   {13.5, 1115},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {11.9, 508},   /* sgemm_tiled_16x16x16_1x1 */
+                                                   {15.3, 217},   /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.8, 3235},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.5, 2577},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {73.6, 7384},  /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {84.7, 3974},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {95.5, 6240},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {87.6, 3962},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {116.8, 6910}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {100.2, 4404}, /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {108.0, 5231}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {89.8, 2493},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {72.5, 1609},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {60.2, 237},   /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {117.9, 9018}, /* sgemm_async_128x256x16_16x8 */
+                                                   {116.3, 8608}, /* sgemm_async_256x128x16_16x8 */
+                                                   {114.2, 5119}, /* sgemm_async_64x128x16_8x8 */
+                                                   {114.0, 5265}, /* sgemm_async_128x64x16_8x8 */
+                                                   {94.8, 2671},  /* sgemm_async_64x64x16_8x4 */
+                                                   {106.4, 8019}, /* sgemm_splitk_64x128x16_8x8 */
+                                                   {91.2, 4959},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {83.2, 3958},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {71.8, 2861},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {84.2, 7930},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {67.7, 4471},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {52.7, 4278},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {77.2, 8173},  /* sgemm_splitk_128x16x32_4x16 */
+                                                   {56.5, 3858},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {35.8, 3139},  /* sgemm_splitk_128x4x32_4x4 */
                                                }};
 /* END figures */
 
@@ -657,8 +659,9 @@ typedef struct sgemm__row {
 static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   /* An element along k is copied by itself where fragments are of more than 4, and any element of unaligned rows. */
-  const double a_copy = !q->a_vectors ? f->guard : q->a_along_k && v->TM != 4 ? f->copy : 0.0;
-  const double b_copy = !q->b_vectors ? f->guard : q->b_along_k && v->TN != 4 ? f->copy : 0.0;
+  const double single = v->bufs > 2 ? f->copy : f->place;
+  const double a_copy = !q->a_vectors ? f->guard : q->a_along_k && v->TM != 4 ? single : 0.0;
+  const double b_copy = !q->b_vectors ? f->guard : q->b_along_k && v->TN != 4 ? single : 0.0;
   sgemm__row r;
   r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   r.fma = v->BM * v->BN * 128.0 / (f->rows[variant].rate * q->lanes);
@@ -719,7 +722,8 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
   int i, best_class = 0;
   for (i = SGEMM_VARIANT_COUNT - 1; i >= 0; i--) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    const int row_class = any && v->production;
+    /* Pipelines wait for memory where the hardware has no cp.async. */
+    const int row_class = any && v->production && (v->bufs < 3 || machine->arch >= 80);
     sgemm_plan plan;
     sgemm__row row;
     plan.variant = (sgemm_variant)i;
