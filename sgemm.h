@@ -19,7 +19,7 @@
          return sgemm_run(&p, stream);                                    // asynchronous; 0 is success
        }
 
-   Link with the CUDA runtime only (-lcudart_static -ldl -lrt -lpthread, and -lstdc++ where gcc links).
+   Link with the CUDA runtime only (-lcudart_static -ldl -lrt -lpthread -lm, and -lstdc++ where gcc links).
 
    OPTIONS, defined before the header is included:
 

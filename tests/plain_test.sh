@@ -18,14 +18,14 @@ same "quickstart on the CPU: run" $'4 5\n10 11' "$(./cpu)"
 # ---- On the GPU: one .cu file by nvcc, the C by gcc, which links -----------------------------------------------------
 
 max_bytes=1100000
-max_seconds=60
+max_seconds=120
 arch=-gencode=arch=compute_90a,code=sm_90a
 
 # gpu STAGE: the program with this stage alone, its symbols stripped; unrolled kernels compress to a fifth.
 gpu() {
   nvcc -O3 $arch -Xfatbin=-compress-all "-DSGEMM_STAGE=$1" -I"$root" -c "$root/cuda/sgemm.cu" -o "$1.o" &&
     gcc "${strict[@]}" -DMACHINE_CUDA=1 -I"$cuda/include" "$root/examples/quickstart.c" "$1.o" -L"$cuda/lib64" \
-      -lcudart_static -lstdc++ -lpthread -ldl -lrt -o "$1" &&
+      -lcudart_static -lstdc++ -lpthread -ldl -lrt -lm -o "$1" &&
     strip "$1"
 }
 
