@@ -365,7 +365,8 @@ static inline void sgemm__copies_wait(int most) {
     memcpy(c->to, c->floats > 0 ? c->from : &zero, c->floats > 0 ? (size_t)c->floats * sizeof(float) : sizeof zero);
   }
   f->count -= done;
-  memmove(f->copies, f->copies + done, (size_t)f->count * sizeof *f->copies);
+  if (done > 0)
+    memmove(f->copies, f->copies + done, (size_t)f->count * sizeof *f->copies);
 }
 
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
