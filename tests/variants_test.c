@@ -195,7 +195,7 @@ enum { PLAN_SHAPES = 6 };
 
 static problem plan_problem(sgemm_variant variant, int shape, int ranks, int planes, int ops) {
   const sgemm_variant_info v = tile_of(variant);
-  const int64_t shapes[PLAN_SHAPES][3] = {{v.BM + 1, 3, 1},         {2, v.BN + 1, v.BK > 3 ? v.BK - 3 : 1},
+  const int64_t shapes[PLAN_SHAPES][3] = {{v.BM + 1, 3, 1},         {2, v.BN + 1, v.BK - 3},
                                           {v.BM - 1, v.BN, v.BK},   {5, v.BN - 1, 3 * v.BK + 5},
                                           {v.BM, 7, 17 * v.BK + 2}, {v.BM + 2, v.BN + 5, 8 * v.BK}};
   int64_t m = shapes[shape][0], n = shapes[shape][1];
