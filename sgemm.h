@@ -614,7 +614,9 @@ typedef struct sgemm__problem {
   double m, n, k, batch;
   int a_along_k, b_along_k; /* 1: contiguous along k in memory */
   int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
-  double sms, lanes;        /* of the machine */
+  double sms, per_sm;       /* of the machine; 1 / sms */
+  double lane;              /* 128 over the FMA lanes of an SM */
+  double ingest;            /* clocks to take in an element, if all SMs are at it */
   double memory;            /* clocks in which memory moves the least bytes */
 } sgemm__problem;
 
@@ -632,7 +634,9 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.a_vectors = a.lda % 4 == 0;
   q.b_vectors = a.ldb % 4 == 0;
   q.sms = machine->multiprocessors;
-  q.lanes = machine->lanes;
+  q.per_sm = 1.0 / q.sms;
+  q.lane = 128.0 / machine->lanes;
+  q.ingest = 4.0 / f->ingest * q.per_sm;
   q.memory = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch * 1e-3 / (machine->bandwidth_gbs * f->memory) *
              machine->clock_mhz;
   return q;
@@ -654,6 +658,8 @@ typedef struct sgemm__row {
   double arrival;       /* clocks from one tile of k to the next, at least */
   double ingest;        /* clocks to take in a block's step along k, if all SMs are at it */
   double plane, places; /* clocks of a plane; blocks that the machine holds */
+  double steps;         /* of BK in all of k */
+  double least;         /* clocks that any plan takes: all SMs at work all the time, or memory */
 } sgemm__row;
 
 static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
@@ -664,20 +670,22 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   const double b_copy = !q->b_vectors ? f->guard : q->b_along_k && v->TN != 4 ? single : 0.0;
   sgemm__row r;
   r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
-  r.fma = v->BM * v->BN * 128.0 / (f->rows[variant].rate * q->lanes);
+  r.fma = v->BM * v->BN * q->lane / f->rows[variant].rate;
   r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN;
   r.round = f->rows[variant].round;
   r.half = f->warps * 32.0 / v->threads;
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
-  r.ingest = (v->BM + v->BN) * 4.0 / (q->sms * f->ingest);
-  r.plane = f->plane + q->m * q->n * q->batch * 8.0 / (q->sms * f->ingest);
+  r.ingest = (v->BM + v->BN) * q->ingest;
+  r.plane = f->plane + q->m * q->n * q->batch * 2.0 * q->ingest;
   r.places = q->sms * v->resident;
+  r.steps = sgemm__ceil(q->k / v->BK);
+  r.least = f->launch + sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.round, q->memory);
   return r;
 }
 
-/* No plan of the row takes fewer clocks: all SMs at work all the time, or memory. */
-static inline double sgemm__least(const sgemm__row *r, const sgemm__problem *q, const sgemm__figures *f) {
-  return f->launch + sgemm__larger(r->tiles * r->fma * q->k / q->sms + r->round, q->memory);
+/* What cutting k costs beside the work itself. */
+static inline double sgemm__cut(const sgemm_plan *plan, const sgemm__row *r, const sgemm__figures *f) {
+  return (plan->ranks > 1 ? f->cluster : 0.0) + (plan->planes > 1 ? f->planes + plan->planes * r->plane : 0.0);
 }
 
 /* Reckoned clocks of a plan. The busiest SM works through its blocks in rounds of as many as are resident; each block at
@@ -688,19 +696,18 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int ranks = plan->ranks, planes = plan->planes;
   const double blocks = r->tiles * ranks * planes;
-  const double steps = sgemm__ceil(sgemm__ceil(q->k / v->BK) / (ranks * planes)), k = steps * v->BK; /* of a block */
+  const double steps = sgemm__ceil(r->steps / (ranks * planes)), k = steps * v->BK; /* of a block */
   /* A round: blocks that run at one time. Clusters fill the groups of some 16 SMs that they cannot leave only in part. */
   const double round = sgemm__larger(r->places - (ranks - 1) * (double)(int)(q->sms / 32.0), ranks);
   const double rounds = (double)(int64_t)(blocks / round);
-  const double rest = sgemm__ceil((blocks - rounds * round) / q->sms); /* of the last, on the busiest SM */
+  const double rest = sgemm__ceil((blocks - rounds * round) * q->per_sm - 1e-9); /* of the last, on the busiest SM */
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
   const double last = rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round : 0.0;
   const double work = rounds * full + last, taken = blocks * k * r->ingest;
   const double work2 = work * work, taken2 = taken * taken, memory2 = q->memory * q->memory;
-  return f->launch + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + (ranks > 1 ? f->cluster : 0.0) +
-         (planes > 1 ? f->planes + planes * r->plane : 0.0);
+  return f->launch + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + sgemm__cut(plan, r, f);
 }
 
 /* 1 if the row and the machine can do the plan. */
@@ -730,18 +737,17 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
     if (!(any || v->stage == stage) || row_class < best_class || !sgemm_compiled(plan.variant))
       continue;
     row = sgemm__row_of(plan.variant, &q, &sgemm__measured);
-    if (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class &&
-        sgemm__least(&row, &q, &sgemm__measured) >= best_cost)
-      continue;
     for (plan.ranks = 1; plan.ranks <= 8; plan.ranks *= 2) {
       const double places = row.places / (row.tiles * plan.ranks); /* of a round, for each block so far */
       int fill;                                                    /* planes enough for so many rounds; 0: one plane */
       for (fill = 0; fill <= 2; fill++) {
         double cost;
         plan.planes = fill == 0 ? 1 : places * fill < 128.0 ? (int)(places * fill) : 128;
-        if ((fill > 0 && (plan.planes < 2 || sgemm_plan_workspace(&plan, p) > p->workspace_bytes)) ||
+        if ((fill > 0 && plan.planes < 2) ||
             (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q.k) ||
-            !sgemm__possible(&plan, machine))
+            (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class &&
+             row.least + sgemm__cut(&plan, &row, &sgemm__measured) >= best_cost) ||
+            !sgemm__possible(&plan, machine) || sgemm_plan_workspace(&plan, p) > p->workspace_bytes)
           continue;
         cost = sgemm__cost(&plan, &row, &q, &sgemm__measured);
         if (best.variant == SGEMM_VARIANT_COUNT || row_class > best_class || cost < best_cost) {
