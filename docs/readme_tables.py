@@ -2,9 +2,11 @@
 """readme_tables.py [--check]: writes README.md's generated parts from the variant table and the committed measurements.
 
 The headline and the stages table stand between <!-- BEGIN name --> and <!-- END name -->. They come from SGEMM_STAGES and
-SGEMM_VARIANTS in sgemm_kernels.cuh and from docs/measurements/ladder_h200.txt, the ladder's own output. With --check nothing
+SGEMM_VARIANTS in sgemm_kernels.cuh and from docs/measurements/ladder_h200.txt and suite_h200.csv, the ladder's own output. With --check nothing
 is written; a README that differs, or a measurement that misses a row, is an error.
 """
+import csv
+import math
 import pathlib
 import re
 import sys
@@ -39,6 +41,20 @@ def measurements(text):
     return provenance.lstrip("# "), problem, device, rows
 
 
+def suite(text):
+    """The sentence on what sgemm_run() chooses for the suite's shapes, from the ladder's CSV."""
+    ratios = {"hot": {}, "cold": {}}
+    for row in csv.DictReader(text.splitlines()):
+        if row["variant"] == "production":
+            ratios[row["mode"]][row["shape"]] = float(row["percent_of_cublas"]) / 100
+    mean = {mode: math.exp(sum(map(math.log, of.values())) / len(of)) for mode, of in ratios.items()}
+    low, high = (pick(ratios["cold"], key=ratios["cold"].get) for pick in (min, max))
+    return (f"Over {len(ratios['cold'])} shapes from 64 x 64 to 16384 x 16384, narrow, deep, odd and batched, `sgemm_run()` with "
+            f"32 MiB of workspace\nhas {mean['cold']:.2f} times cuBLAS's speed in geometric mean with cold caches and "
+            f"{mean['hot']:.2f} with warm ones; from {ratios['cold'][low]:.2f} (`{low}`) to\n{ratios['cold'][high]:.2f} (`{high}`), "
+            f"cold: `docs/measurements/suite_h200.csv`.")
+
+
 def generated():
     source = (ROOT / "sgemm_kernels.cuh").read_text()
     provenance, problem, device, measured = measurements((ROOT / "docs/measurements/ladder_h200.txt").read_text())
@@ -53,6 +69,8 @@ def generated():
     headline = (f"Measured on an {device.split(',')[0]} at {' x '.join(size)}: {measured[best][0]:.1f} TFLOP/s by `{best}`, "
                 f"{measured[best][2]:.0f} % of\ncuBLAS SGEMM's {cublas:.1f} in the same run and "
                 f"{measured[best][1]:.0f} % of the FMA peak.")
+
+    headline += "\n" + suite((ROOT / "docs/measurements/suite_h200.csv").read_text())
 
     table = ["| stage | what it changes | row (* = production) | why | TFLOP/s | % of peak | % of cuBLAS |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
