@@ -40,9 +40,12 @@
        be NULL. The same holds for (alpha = 0 or k = 0) with beta = 1.
      - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
      - Every launch goes to the caller's stream. Nothing allocates or synchronises, so calls can be captured in a graph.
-     - The same call gives the same bits each time. Within one variant a row's bits depend on neither m nor the batch count.
+     - The same call gives the same bits each time. Within one plan (a variant, and into how many parts k is cut) a row's bits
+       depend on neither m nor the batch count; sgemm_run_variant() cuts k by k alone.
+     - Scratch memory is the caller's, params.workspace, and optional: sgemm_workspace_query() says how much is of use.
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is untouched.
-     - No mutable state: any number of host threads, streams and devices.
+     - Any number of host threads, streams and devices. Nothing is kept but figures of each device, read once, and which
+       kernels it allows their shared memory.
 
    CONTENTS   Version . Status . Parameters . Device . Variants . Helpers . Occupancy . Validation . Selection . Launch
 */
@@ -700,7 +703,8 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   /* A round: blocks that run at one time. Clusters fill the groups of some 16 SMs that they cannot leave only in part. */
   const double round = sgemm__larger(r->places - (ranks - 1) * (double)(int)(q->sms / 32.0), ranks);
   const double rounds = (double)(int64_t)(blocks / round);
-  const double rest = sgemm__ceil((blocks - rounds * round) * q->per_sm - 1e-9); /* of the last, on the busiest SM */
+  /* Of the last round, on the busiest SM; 1e-9 is more than the rounding of per_sm. */
+  const double rest = sgemm__ceil((blocks - rounds * round) * q->per_sm - 1e-9);
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;

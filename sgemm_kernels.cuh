@@ -1133,7 +1133,7 @@ static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
   return cudaSuccess;
 }
 
-/* The current device's entry, or NULL where none can be had, and its figures. */
+/* The current device and its figures. */
 static cudaError_t sgemm__machine_of(int *device, sgemm_machine *out) {
   int unknown = SGEMM__UNKNOWN;
   cudaError_t error = cudaGetDevice(device);
