@@ -679,8 +679,8 @@ SGEMM__DEVICE void sgemm__sum_ranks(const sgemm__shape *s, const sgemm__part *pa
   sgemm__cluster_barrier(); /* nobody leaves while others read its shared memory */
 }
 
-/* C <- alpha * acc + beta * C for the pieces that the thread owns and that lie inside C. The one epilogue of every stage
-   that splits nothing across launches. */
+/* C <- alpha * acc + beta * C for the pieces that the thread owns and that lie inside C. The one epilogue of every stage;
+   into planes with alpha 1 and beta 0, which sgemm__sum_planes() then completes. */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__place *place, const sgemm__part *part, const float *acc) {
   const int vectors = s->V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;

@@ -14,7 +14,7 @@ same "version in MODULE.bazel" "$version" "$(sed -n '/^module(/,/)/s/.*version =
 check "version in CHANGELOG.md" grep -q "^## $version\b" "$root/CHANGELOG.md"
 
 # The block of C under "## Example" compiles as it stands.
-sed -n '/^## Example/,$p' "$root/README.md" | sed -n '/^```c$/,/^```$/p;/^```$/q' | sed '/^```/d' > "$work/example.c"
+awk '/^## Example/ { there = 1 } code && /^```$/ { exit } code; there && /^```c$/ { code = 1 }' "$root/README.md" > "$work/example.c"
 check "example calls the library" grep -q sgemm_run "$work/example.c"
 check "example" gcc -std=c11 -Wall -Wextra -Werror -I"$root" -c "$work/example.c" -o "$work/example.o"
 finish
