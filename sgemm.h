@@ -28,6 +28,7 @@
      SGEMM_STAGE=name      that file                    unset: the production rows, chosen by shape. A stage's name (tiled,
                                                         warptiled, ...): only its rows exist and sgemm_run() uses them.
                                                         all: every row, for measuring and teaching
+     SGEMM_MODE=name       any file                     the mode that sgemm_params_init() sets there: SGEMM_STRICT if unset
      SGEMM_CPU=1           that file, if gcc or clang   the CPU model in cpu/: the same kernels without a GPU, slow and
                            compiles it as C11           exact, for tests and study
 
@@ -89,6 +90,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
   X(SGEMM_ERROR_OP_B,           "op_b (transB) is not one of N, T and C (111, 112, 113)")                              \
+  X(SGEMM_ERROR_MODE,           "mode is neither strict (0) nor tensor (1) nor full-range tensor (2)")                 \
   X(SGEMM_ERROR_M,              "m is negative")                                                                       \
   X(SGEMM_ERROR_N,              "n is negative")                                                                       \
   X(SGEMM_ERROR_K,              "k is negative")                                                                       \
@@ -104,6 +106,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL, or smaller than the plan or than 0")      \
+  X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
   X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
   X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no device to ask")                                                  \
@@ -149,6 +152,27 @@ typedef struct CUstream_st *sgemm_stream;
 typedef enum sgemm_order { SGEMM_ROW_MAJOR = 101, SGEMM_COL_MAJOR = 102 } sgemm_order;
 typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; /* C: conjugate, T for real numbers */
 
+/* How the products are formed. The tensor modes are as accurate as strict fp32 (docs/tensor.md has the bound), and fall back
+   on it: where it is faster, where the workspace is too small, or on the device where the input is beyond what the mode
+   can carry, which sgemm_guard_query() tells afterwards. */
+typedef enum sgemm_mode {
+  SGEMM_STRICT = 0,     /* IEEE fp32 FMA */
+  SGEMM_TENSOR = 1,     /* fp16 in 2 parts, 3 products: 22 bits of what is within 2^17 of a row's largest in 128 k */
+  SGEMM_TENSOR_FULL = 2 /* bf16 in 3 parts, 6 products: 24 bits of what is within 2^110 */
+} sgemm_mode;
+
+/* Why the guard of a tensor mode sent a call to strict fp32: a sum of these; 0: it did not. */
+typedef enum sgemm_guard {
+  SGEMM_GUARD_NONFINITE = 1, /* an Inf or NaN in A or B */
+  SGEMM_GUARD_SPREAD = 2,    /* 8 or more of a row's 128 k too far below the largest of them */
+  SGEMM_GUARD_SPARSE = 4,    /* some such in one operand, and in the other 128 k with a single element that is not 0 */
+  SGEMM_GUARD_RANGE = 8      /* exponents so far apart, or so large, that fp32 accumulators could overflow */
+} sgemm_guard;
+
+#ifndef SGEMM_MODE
+#define SGEMM_MODE SGEMM_STRICT
+#endif
+
 /* One multiplication, or `batch` of them at constant strides. Sizes, leading dimensions and strides in elements. */
 typedef struct sgemm_params {
   int order, op_a, op_b;      /* sgemm_order, sgemm_op */
@@ -162,6 +186,8 @@ typedef struct sgemm_params {
   int64_t stride_c;           /* as far apart that no two results overlap; interleaved rows are allowed */
   void *workspace; /* device memory for partial results, aligned to 16 bytes; NULL: none, see sgemm_workspace_query() */
   int64_t workspace_bytes;
+  int mode;                             /* sgemm_mode */
+  const void *prepared_a, *prepared_b; /* what sgemm_prepare() made of A and B; NULL: split in each call */
 } sgemm_params;
 
 static inline int64_t sgemm__max(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -169,7 +195,7 @@ static inline int64_t sgemm__ceil_div(int64_t a, int64_t b) { return a / b + (a 
 /* In unsigned, where the overflow of an absurd size is defined: sgemm_check() then refuses it. */
 static inline int64_t sgemm__product(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
-/* Row-major, packed leading dimensions and strides, alpha 1, beta 0, a batch of 1, pointers NULL. */
+/* Row-major, packed leading dimensions and strides, alpha 1, beta 0, a batch of 1, pointers NULL, mode SGEMM_MODE. */
 static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k) {
   sgemm_params p;
   p.order = SGEMM_ROW_MAJOR;
@@ -192,6 +218,9 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
   p.stride_c = sgemm__product(p.ldc, m);
   p.workspace = NULL;
   p.workspace_bytes = 0;
+  p.mode = SGEMM_MODE;
+  p.prepared_a = NULL;
+  p.prepared_b = NULL;
   return p;
 }
 
@@ -220,9 +249,20 @@ typedef struct sgemm_machine {
   int clock_mhz;        /* the highest SM clock */
   double bandwidth_gbs; /* of memory */
   int shared_per_block; /* bytes of shared memory that a block may ask for */
+  int wgmma;            /* 1: the kernels' code in use is of sm_90a */
 } sgemm_machine;
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
+
+/* An operand of a tensor mode, split: row i of op(A), or column i of op(B), is row i of it. docs/tensor.md draws it. */
+typedef struct sgemm__operand {
+  void *planes;    /* 16-bit parts, in the order in which tensor cores take them: see sgemm__part_at() */
+  float *units;    /* powers of two: what 1 stands for, for each row and SGEMM__UNIT_K of k */
+  uint32_t *marks; /* what is to be known of each SGEMM__PANEL rows and SGEMM__UNIT_K of k: see SGEMM__MARK_LOST */
+  int64_t rows;    /* whole panels */
+  int64_t batch;   /* matrices: 1 where all the batch shares one */
+  int ready;       /* 1: prepared before this call */
+} sgemm__operand;
 
 /* What a kernel receives: params made row-major and free of special cases (sgemm__arguments() below). */
 typedef struct sgemm__args {
@@ -235,6 +275,10 @@ typedef struct sgemm__args {
   uint32_t tiles_m, tiles_n; /* tiles of C along m and n */
   int64_t k_plane;           /* k of a plane; k where there is one plane */
   int64_t stride_plane;      /* from a result's plane to the next in the workspace */
+  uint32_t *verdict;         /* of the tensor mode's guard: 0, or why it fired; NULL: no such mode */
+  int when_fired;            /* where there is a verdict: 1: the kernel runs if the guard fired; 0: if it did not */
+  int trans_a, trans_b;      /* 1: op T */
+  sgemm__operand a, b;       /* of a tensor mode */
 } sgemm__args;
 
 /* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
@@ -446,6 +490,8 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
     return SGEMM_ERROR_OP_A;
   if (!sgemm__is_op(p->op_b))
     return SGEMM_ERROR_OP_B;
+  if (p->mode != SGEMM_STRICT && p->mode != SGEMM_TENSOR && p->mode != SGEMM_TENSOR_FULL)
+    return SGEMM_ERROR_MODE;
   if (p->m < 0)
     return SGEMM_ERROR_M;
   if (p->n < 0)
@@ -491,8 +537,11 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
   }
   if (sgemm__bad_pointer(p->C))
     return SGEMM_ERROR_C;
-  return (uintptr_t)p->workspace % 16 != 0 || p->workspace_bytes < 0 || (p->workspace == NULL && p->workspace_bytes > 0)
-             ? SGEMM_ERROR_WORKSPACE
+  if ((uintptr_t)p->workspace % 16 != 0 || p->workspace_bytes < 0 || (p->workspace == NULL && p->workspace_bytes > 0))
+    return SGEMM_ERROR_WORKSPACE;
+  return (uintptr_t)p->prepared_a % 16 != 0 || (uintptr_t)p->prepared_b % 16 != 0 ||
+                 (p->mode == SGEMM_STRICT && (p->prepared_a != NULL || p->prepared_b != NULL))
+             ? SGEMM_ERROR_PREPARED
              : SGEMM_SUCCESS;
 }
 
@@ -530,6 +579,10 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.tiles_n = 0;
   a.k_plane = a.k;
   a.stride_plane = 0;
+  a.verdict = NULL;
+  a.when_fired = 0;
+  a.trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N;
+  a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
   return a;
 }
 
@@ -767,6 +820,168 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
   return best;
 }
 
+/* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
+
+typedef struct sgemm_tensor_info {
+  const char *name;     /* of its kernel: sgemm_wgmma_fp16x3_128x256 */
+  const char *reason;   /* why the row is there */
+  sgemm_format format;
+  int wgmma;            /* 1: needs sm_90a; 0: sm_80 */
+  int parts;            /* 16-bit numbers of an element */
+  int BM, BN;           /* tile of C that a block computes */
+  int chunks, bufs;     /* as in SGEMM_TENSORS */
+  int shared, threads;  /* bytes of dynamic shared memory of a block, and its threads */
+} sgemm_tensor_info;
+
+/* The row of a tensor mode; NULL if there is no such row. */
+static inline const sgemm_tensor_info *sgemm_tensor_get(sgemm_tensor tensor) {
+  static const sgemm_tensor_info rows[SGEMM_TENSOR_COUNT] = {
+#define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
+  {"sgemm_" #engine "_" #format "_" #BM "x" #BN,                                                                       \
+   reason,                                                                                                             \
+   SGEMM_FORMAT_##format,                                                                                              \
+   SGEMM__WGMMA_##engine,                                                                                              \
+   SGEMM__PARTS_##format,                                                                                              \
+   BM,                                                                                                                 \
+   BN,                                                                                                                 \
+   chunks,                                                                                                             \
+   bufs,                                                                                                               \
+   bufs * SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format),                                                          \
+   SGEMM__TENSOR_THREADS_##engine},
+      SGEMM_TENSORS(SGEMM__X)
+#undef SGEMM__X
+  };
+  return (int)tensor >= 0 && tensor < SGEMM_TENSOR_COUNT ? &rows[tensor] : NULL;
+}
+
+/* How a tensor mode runs: a row of SGEMM_TENSORS, or SGEMM_TENSOR_COUNT for strict fp32; and into how many planes k is cut,
+   as in sgemm_plan. */
+typedef struct sgemm_tensor_plan {
+  sgemm_tensor tensor;
+  int planes;
+} sgemm_tensor_plan;
+
+/* One operand's memory from `memory` on (NULL: only its size is asked for): planes, units, marks, each from a multiple of
+   128 bytes on. Tiles at the edge read up to 256 rows further than there are, which nothing uses. Returns its bytes. */
+static inline int64_t sgemm__operand_at(sgemm__operand *o, char *memory, int64_t extent, int64_t k, int64_t batch,
+                                        int parts) {
+  const int64_t rows = sgemm__ceil_div(extent, SGEMM__PANEL) * SGEMM__PANEL;
+  const int64_t blocks_k = sgemm__ceil_div(k, SGEMM__UNIT_K), chunks = SGEMM__CHUNKS(k);
+  const int64_t planes = (rows * chunks * batch + 256) * SGEMM__ROW_BYTES(parts);
+  const int64_t units = (rows * blocks_k * batch + 256) * 4;
+  const int64_t marks = sgemm__ceil_div(rows / SGEMM__PANEL * blocks_k * batch * 4, 128) * 128;
+  o->planes = memory;
+  o->units = memory == NULL ? NULL : (float *)(memory + planes);
+  o->marks = memory == NULL ? NULL : (uint32_t *)(memory + planes + units);
+  o->rows = rows;
+  o->batch = batch;
+  o->ready = 0;
+  return planes + units + marks;
+}
+
+/* What a call splits: fewer than the batch where all of it shares an operand. */
+static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
+
+/* The workspace of a tensor plan: 128 bytes whose first word is the verdict, the operands that are not prepared, the planes
+   of C. Fills in args and returns its bytes; INT64_MAX stands for more than there can be. */
+static inline int64_t sgemm__tensor_workspace(const sgemm_tensor_plan *plan, const sgemm_params *p, sgemm__args *args) {
+  const sgemm_tensor_info *v = sgemm_tensor_get(plan->tensor);
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  const void *prepared[2];
+  char *memory = (char *)p->workspace;
+  int64_t bytes = 128, operand;
+  prepared[0] = swap ? p->prepared_b : p->prepared_a;
+  prepared[1] = swap ? p->prepared_a : p->prepared_b;
+  *args = sgemm__arguments(p);
+  if (((double)args->m + (double)args->n) * ((double)args->k + 64.0) * (double)args->batch * 8.0 > 1e18)
+    return INT64_MAX;
+  operand = sgemm__operand_at(&args->a, prepared[0] != NULL ? (char *)prepared[0] : memory == NULL ? NULL : memory + bytes,
+                              args->m, args->k, sgemm__matrices_of(args->batch, args->stride_a), v->parts);
+  args->a.ready = prepared[0] != NULL;
+  bytes += args->a.ready ? 0 : operand;
+  operand = sgemm__operand_at(&args->b, prepared[1] != NULL ? (char *)prepared[1] : memory == NULL ? NULL : memory + bytes,
+                              args->n, args->k, sgemm__matrices_of(args->batch, args->stride_b), v->parts);
+  args->b.ready = prepared[1] != NULL;
+  bytes += args->b.ready ? 0 : operand;
+  args->verdict = (uint32_t *)memory;
+  if (plan->planes > 1) {
+    const sgemm_plan planes = {SGEMM_VARIANT_COUNT, 1, plan->planes};
+    const int64_t more = sgemm_plan_workspace(&planes, p);
+    return more == INT64_MAX ? INT64_MAX : bytes + more;
+  }
+  return bytes;
+}
+
+/* Bytes of workspace that a tensor plan takes. */
+static inline int64_t sgemm_tensor_workspace(const sgemm_tensor_plan *plan, const sgemm_params *p) {
+  sgemm__args args;
+  return plan->tensor == SGEMM_TENSOR_COUNT ? 0 : sgemm__tensor_workspace(plan, p, &args);
+}
+
+/* Reckoned clocks of a strict plan. */
+static inline double sgemm__strict_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_machine *machine) {
+  const sgemm__problem q = sgemm__problem_of(p, machine, &sgemm__measured);
+  const sgemm__row r = sgemm__row_of(plan->variant, &q, &sgemm__measured);
+  return sgemm__cost(plan, &r, &q, &sgemm__measured);
+}
+
+/* Clocks of a row of SGEMM_TENSORS: a chunk of a tile, and what a tile takes besides. Measured on an H200. */
+typedef struct sgemm__tensor_figures {
+  double chunk, round;
+} sgemm__tensor_figures;
+static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
+    {2430, 9000}, {1400, 6000}, {800, 5000}, {4450, 9000}, {2400, 6000}, {1300, 5000}};
+
+/* Reckoned clocks of a tensor plan: the split at the speed of memory, then the busiest SM's tiles one after the other. */
+static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sgemm_params *p,
+                                        const sgemm_machine *machine) {
+  const sgemm_tensor_info *v = sgemm_tensor_get(plan->tensor);
+  const sgemm__tensor_figures *f = &sgemm__tensor_measured[plan->tensor];
+  const sgemm__args a = sgemm__arguments(p);
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  const double m = (double)a.m, n = (double)a.n, k = (double)a.k, batch = (double)a.batch;
+  const double split_a = (swap ? p->prepared_b : p->prepared_a) != NULL ? 0.0 : m * (a.stride_a == 0 ? 1.0 : batch);
+  const double split_b = (swap ? p->prepared_a : p->prepared_b) != NULL ? 0.0 : n * (a.stride_b == 0 ? 1.0 : batch);
+  const double bytes = (split_a + split_b) * k * (4.0 + 2.0 * v->parts);
+  const double byte = 1e-3 * machine->clock_mhz / (machine->bandwidth_gbs * 0.85); /* clocks of one, at speed */
+  const double tiles = sgemm__ceil(m / v->BM) * sgemm__ceil(n / v->BN) * batch * plan->planes;
+  const double chunks = sgemm__ceil((double)SGEMM__CHUNKS(a.k) / plan->planes);
+  const double launches = (bytes > 0.0) + 2.0 + (plan->planes > 1);
+  return launches * sgemm__measured.launch + bytes * byte +
+         sgemm__ceil(tiles / machine->multiprocessors) * (chunks * f->chunk + f->round) +
+         (plan->planes > 1 ? m * n * batch * 8.0 * plan->planes * byte : 0.0);
+}
+
+/* The plan for params of a tensor mode on a machine: of the rows of its format that the machine can run, the one of least
+   reckoned time; strict fp32 where that is reckoned faster, where k < 64 or where the workspace is too small. A pure
+   function of its arguments and of the implementation's SGEMM_STAGE. */
+static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const sgemm_machine *machine) {
+  const sgemm_format format = p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
+  const sgemm_plan strict = sgemm_select(p, SGEMM_STAGE_COUNT, machine);
+  sgemm_tensor_plan best = {SGEMM_TENSOR_COUNT, 1};
+  double best_cost;
+  int i;
+  if (p->mode == SGEMM_STRICT || p->k < 64 || strict.variant == SGEMM_VARIANT_COUNT || !sgemm_tensor_compiled())
+    return best;
+  best_cost = 0.95 * sgemm__strict_cost(&strict, p, machine);
+  for (i = 0; i < SGEMM_TENSOR_COUNT; i++) {
+    const sgemm_tensor_info *v = sgemm_tensor_get((sgemm_tensor)i);
+    sgemm_tensor_plan plan = {(sgemm_tensor)i, 1};
+    /* Promoted every 64 k, short sums of one sign would come out worse than strict ones. */
+    if (v->format != format || v->shared > machine->shared_per_block || machine->arch < 80 ||
+        (v->wgmma && !machine->wgmma) || (format == SGEMM_FORMAT_fp16x3 && v->chunks > 1 && p->k < 256))
+      continue;
+    for (plan.planes = 1; plan.planes <= 64 && (plan.planes == 1 || plan.planes * 256 <= p->k); plan.planes *= 2) {
+      const double cost = sgemm__tensor_cost(&plan, p, machine);
+      if (cost < best_cost && sgemm_tensor_workspace(&plan, p) <= p->workspace_bytes) {
+        best = plan;
+        best_cost = cost;
+      }
+    }
+  }
+  return best;
+}
+
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
 /* Blocks for a batch on y and z, each below the grid's limit of 65,535. */
@@ -775,17 +990,48 @@ static inline void sgemm__grid_batch(sgemm__grid *grid, int64_t batch) {
   grid->y = (unsigned)sgemm__ceil_div(batch, grid->z);
 }
 
+/* Has a kernel write its results to planes in the workspace, in rows padded to 16 bytes, instead of to C. */
+static inline void sgemm__into_planes(sgemm__args *args, float *workspace, int planes) {
+  args->C = workspace;
+  args->ldc = sgemm__ceil_div(args->n, 4) * 4;
+  args->stride_plane = args->ldc * args->m;
+  args->stride_c = args->stride_plane * planes;
+  args->alpha = 1.0f;
+  args->beta = 0.0f;
+}
+
+/* The launch that sums them, into what `whole` says. */
+static inline sgemm_status sgemm__sum_planes_of(const sgemm__args *whole, const sgemm__args *cut, int planes,
+                                                sgemm_stream stream) {
+  sgemm__args args = *whole;
+  sgemm__grid grid;
+  args.A = cut->C;
+  args.lda = cut->ldc;
+  args.stride_a = cut->stride_c;
+  args.stride_plane = cut->stride_plane;
+  args.k = planes;
+  grid.x = (unsigned)(whole->m * sgemm__ceil_div(whole->n, SGEMM__SUM_THREADS));
+  sgemm__grid_batch(&grid, whole->batch);
+  grid.threads = SGEMM__SUM_THREADS;
+  grid.ranks = 1;
+  grid.shared = 0;
+  return sgemm__launch(SGEMM__SUM_PLANES, 0, grid, &args, stream);
+}
+
 /* The launch of a plan for params that sgemm_check() passed and that leave something to do; two launches for more than one
-   plane. */
-static inline sgemm_status sgemm__run(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
+   plane. With a verdict they do nothing unless the guard fired. */
+static inline sgemm_status sgemm__run_if(const sgemm_plan *plan, const sgemm_params *p, uint32_t *verdict,
+                                         sgemm_stream stream) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
-  const sgemm__args whole = sgemm__arguments(p);
+  sgemm__args whole = sgemm__arguments(p);
   const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
-  const int trans_a = p->op_a != SGEMM_N, trans_b = p->op_b != SGEMM_N;
-  const int ops = p->order == SGEMM_ROW_MAJOR ? 2 * trans_a + trans_b : 2 * trans_b + trans_a;
-  sgemm__args args = whole;
+  const int ops = 2 * whole.trans_a + whole.trans_b;
+  sgemm__args args;
   sgemm__grid grid;
   sgemm_status status;
+  whole.verdict = verdict;
+  whole.when_fired = 1;
+  args = whole;
   if ((double)tiles_m * (double)tiles_n * plan->ranks * plan->planes > 2147483647.0 ||
       (plan->planes > 1 && (double)whole.m * (double)sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS) > 2147483647.0) ||
       whole.batch > (int64_t)65535 * 65535)
@@ -801,29 +1047,13 @@ static inline sgemm_status sgemm__run(const sgemm_plan *plan, const sgemm_params
     return sgemm__launch(plan->variant, ops, grid, &args, stream);
 
   args.k_plane = sgemm__ceil_div(sgemm__ceil_div(whole.k, v->BK), plan->planes) * v->BK;
-  args.C = (float *)p->workspace;
-  args.ldc = sgemm__ceil_div(whole.n, 4) * 4;
-  args.stride_plane = args.ldc * whole.m;
-  args.stride_c = args.stride_plane * plan->planes;
-  args.alpha = 1.0f;
-  args.beta = 0.0f;
+  sgemm__into_planes(&args, (float *)p->workspace, plan->planes);
   status = sgemm__launch(plan->variant, ops, grid, &args, stream);
-  if (status != SGEMM_SUCCESS)
-    return status;
-  args.A = args.C;
-  args.lda = args.ldc;
-  args.stride_a = args.stride_c;
-  args.k = plan->planes;
-  args.C = whole.C;
-  args.ldc = whole.ldc;
-  args.stride_c = whole.stride_c;
-  args.alpha = whole.alpha;
-  args.beta = whole.beta;
-  grid.x = (unsigned)(whole.m * sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS));
-  grid.threads = SGEMM__SUM_THREADS;
-  grid.ranks = 1;
-  grid.shared = 0;
-  return sgemm__launch(SGEMM_VARIANT_COUNT, 0, grid, &args, stream);
+  return status != SGEMM_SUCCESS ? status : sgemm__sum_planes_of(&whole, &args, plan->planes, stream);
+}
+
+static inline sgemm_status sgemm__run(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
+  return sgemm__run_if(plan, p, NULL, stream);
 }
 
 /* Runs a plan, whatever the selection would have chosen. */
@@ -875,17 +1105,169 @@ static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params
   return plan.variant == SGEMM_VARIANT_COUNT ? SGEMM_ERROR_NOT_COMPILED : sgemm__run(&plan, p, stream);
 }
 
-/* C = alpha * op(A) * op(B) + beta * C on the stream. The one entry for everyone. */
+/* The split of a call's operands that are not ready, for parts of a format. */
+static inline sgemm_status sgemm__split_operands(const sgemm__args *args, sgemm_format format, sgemm_stream stream) {
+  const int64_t panels = (args->a.ready ? 0 : args->a.rows / SGEMM__PANEL * args->a.batch) +
+                         (args->b.ready ? 0 : args->b.rows / SGEMM__PANEL * args->b.batch);
+  const int64_t blocks = panels * sgemm__ceil_div(args->k, SGEMM__UNIT_K);
+  sgemm__grid grid = {0, 1, 1, SGEMM__SPLIT_THREADS, 1, 0};
+  if (blocks == 0)
+    return SGEMM_SUCCESS;
+  if (blocks > 2147483647)
+    return SGEMM_ERROR_GRID;
+  grid.x = (unsigned)blocks;
+  return sgemm__launch(SGEMM__SPLITS + (int)format, 0, grid, args, stream);
+}
+
+/* Runs a tensor plan, whatever the selection would have chosen: the split, the row, the sum of its planes, and a strict row
+   that has nothing to do unless the guard fired. Not for alpha = 0 or k = 0, which strict plans do. */
+static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, const sgemm_params *p,
+                                             const sgemm_machine *machine, sgemm_stream stream) {
+  const sgemm_tensor_info *v = sgemm_tensor_get(plan->tensor);
+  sgemm__args whole, args;
+  const int64_t bytes = sgemm__tensor_workspace(plan, p, &whole);
+  const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
+  const double works = (double)tiles_m * (double)tiles_n * (double)whole.batch * plan->planes;
+  const int64_t blocks_k = sgemm__ceil_div(whole.k, SGEMM__UNIT_K);
+  sgemm_params without = *p;
+  sgemm__grid grid = {0, 1, 1, 0, 1, 0};
+  sgemm_plan strict;
+  sgemm_status status;
+  if (bytes > p->workspace_bytes)
+    return SGEMM_ERROR_WORKSPACE;
+  if ((double)tiles_m * (double)tiles_n > 2147483647.0 || whole.batch > (int64_t)65535 * 65535 ||
+      (plan->planes > 1 && (double)whole.m * (double)sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS) > 2147483647.0))
+    return SGEMM_ERROR_GRID;
+  status = sgemm__split_operands(&whole, v->format, stream);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  whole.tiles_m = (uint32_t)tiles_m;
+  whole.tiles_n = (uint32_t)tiles_n;
+  whole.k_plane = sgemm__ceil_div(blocks_k, plan->planes) * SGEMM__UNIT_K;
+  args = whole;
+  if (plan->planes > 1)
+    sgemm__into_planes(&args, (float *)((char *)p->workspace + bytes) - args.m * sgemm__ceil_div(args.n, 4) * 4 *
+                                                                            args.batch * plan->planes,
+                       plan->planes);
+  grid.x = (unsigned)(works < machine->multiprocessors ? works : machine->multiprocessors);
+  grid.threads = (unsigned)v->threads;
+  grid.shared = (unsigned)v->shared;
+  status = sgemm__launch(SGEMM__TENSORS + (int)plan->tensor, 0, grid, &args, stream);
+  if (status == SGEMM_SUCCESS && plan->planes > 1)
+    status = sgemm__sum_planes_of(&whole, &args, plan->planes, stream);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  without.workspace_bytes = 0; /* which is in use */
+  strict = sgemm_select(&without, SGEMM_STAGE_COUNT, machine);
+  return sgemm__run_if(&strict, &without, whole.verdict, stream);
+}
+
+/* C = alpha * op(A) * op(B) + beta * C on the stream, in p's mode. The one entry for everyone. */
 static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream) {
-  return sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream);
+  sgemm_status status = p == NULL || p->mode == SGEMM_STRICT ? SGEMM_SUCCESS : sgemm_check(p);
+  sgemm_machine machine;
+  sgemm_tensor_plan plan;
+  if (p == NULL || p->mode == SGEMM_STRICT || status != SGEMM_SUCCESS || sgemm__is_noop(p) || p->alpha == 0.0f)
+    return status != SGEMM_SUCCESS ? status : sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream);
+  status = sgemm_machine_query(&machine);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  plan = sgemm_tensor_select(p, &machine);
+  return plan.tensor == SGEMM_TENSOR_COUNT ? sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream)
+                                           : sgemm__run_tensor(&plan, p, &machine, stream);
+}
+
+/* Runs a tensor plan, whatever the selection would have chosen. */
+static inline sgemm_status sgemm_run_tensor_plan(const sgemm_tensor_plan *plan, const sgemm_params *p,
+                                                 sgemm_stream stream) {
+  const sgemm_tensor_info *v = sgemm_tensor_get(plan->tensor);
+  sgemm_machine machine;
+  sgemm_status status;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (v == NULL)
+    return SGEMM_ERROR_VARIANT;
+  status = sgemm_check(p);
+  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+    return status;
+  if (!sgemm_tensor_compiled())
+    return SGEMM_ERROR_NOT_COMPILED;
+  status = sgemm_machine_query(&machine);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  if (machine.arch < 80 || (v->wgmma && !machine.wgmma) || v->shared > machine.shared_per_block || plan->planes < 1)
+    return SGEMM_ERROR_PLAN;
+  return p->alpha == 0.0f || p->k == 0 ? sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream)
+                                       : sgemm__run_tensor(plan, p, &machine, stream);
+}
+
+/* Prepared operands: what does not change, such as weights, is split once. sgemm_prepare() reads op(A), for which = 'A', or
+   op(B), for which = 'B', from p, with its order, ops, sizes, leading dimensions, batch, strides and mode, and writes
+   sgemm_prepared_bytes() to memory, device memory aligned to 16 bytes. p.prepared_a or p.prepared_b then takes it in any
+   call with the same of these but the other operand's sizes; p.A and p.B stay needed, for calls that strict fp32 does. */
+static inline int64_t sgemm_prepared_bytes(const sgemm_params *p, char which) {
+  const sgemm__args args = sgemm__arguments(p);
+  const int of_a = (which == 'A') == (p->order == SGEMM_ROW_MAJOR);
+  const int64_t batch = sgemm__matrices_of(args.batch, of_a ? args.stride_a : args.stride_b);
+  sgemm__operand o;
+  return sgemm__operand_at(&o, NULL, of_a ? args.m : args.n, args.k, batch,
+                           p->mode == SGEMM_TENSOR ? SGEMM__PARTS_fp16x3 : SGEMM__PARTS_bf16x6);
+}
+
+static inline sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream) {
+  const sgemm_format format = p != NULL && p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
+  sgemm_params one;
+  sgemm__args args;
+  sgemm_status status;
+  int of_a;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (p->mode == SGEMM_STRICT)
+    return SGEMM_ERROR_MODE;
+  one = *p;
+  one.C = (float *)memory; /* neither C nor the other operand plays a part */
+  if (which == 'A')
+    one.B = p->A;
+  else
+    one.A = p->B;
+  status = sgemm_check(&one);
+  if (status != SGEMM_SUCCESS)
+    return status == SGEMM_ERROR_C ? SGEMM_ERROR_PREPARED : status;
+  if ((uintptr_t)memory % 16 != 0 || (which != 'A' && which != 'B'))
+    return SGEMM_ERROR_PREPARED;
+  if (!sgemm_tensor_compiled())
+    return SGEMM_ERROR_NOT_COMPILED;
+  args = sgemm__arguments(&one);
+  if (args.k == 0 || sgemm__is_noop(&one))
+    return SGEMM_SUCCESS;
+  of_a = (which == 'A') == (p->order == SGEMM_ROW_MAJOR);
+  sgemm__operand_at(&args.a, (char *)memory, args.m, args.k, sgemm__matrices_of(args.batch, args.stride_a),
+                    format == SGEMM_FORMAT_fp16x3 ? SGEMM__PARTS_fp16x3 : SGEMM__PARTS_bf16x6);
+  sgemm__operand_at(&args.b, (char *)memory, args.n, args.k, sgemm__matrices_of(args.batch, args.stride_b),
+                    format == SGEMM_FORMAT_fp16x3 ? SGEMM__PARTS_fp16x3 : SGEMM__PARTS_bf16x6);
+  args.a.ready = !of_a;
+  args.b.ready = of_a;
+  return sgemm__split_operands(&args, format, stream);
+}
+
+/* Copies the verdict of the last tensor call with that workspace to *verdict, in stream order: 0, or a sum of sgemm_guard.
+   verdict is host or device memory; where it is not pinned the copy may wait. Only for calls that sgemm_tensor_select()
+   gave a row. */
+static inline sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *verdict, sgemm_stream stream) {
+  return p == NULL ? SGEMM_ERROR_PARAMS
+                   : p->workspace == NULL || p->workspace_bytes < 128
+                         ? SGEMM_ERROR_WORKSPACE
+                         : sgemm__copy_word(verdict, (const uint32_t *)p->workspace, stream);
 }
 
 /* Bytes of workspace with which sgemm_run() is at its best for p on the current device: 0 where it needs none. With less,
-   or none, it runs the best plan that fits. Ask before the pointers are known: they play no part. */
+   or none, it runs the best plan that fits, which in a tensor mode is a strict one. Ask before the pointers are known: they
+   play no part, but that prepared operands need no room. */
 static inline sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
   sgemm_machine machine;
   sgemm_params roomy;
   sgemm_plan plan;
+  sgemm_tensor_plan tensor;
   sgemm_status status;
   if (p == NULL)
     return SGEMM_ERROR_PARAMS;
@@ -895,7 +1277,8 @@ static inline sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t 
   roomy = *p;
   roomy.workspace_bytes = INT64_MAX;
   plan = sgemm_select(&roomy, SGEMM_STAGE_COUNT, &machine);
-  *bytes = sgemm_plan_workspace(&plan, p);
+  tensor = sgemm_tensor_select(&roomy, &machine);
+  *bytes = tensor.tensor != SGEMM_TENSOR_COUNT ? sgemm_tensor_workspace(&tensor, p) : sgemm_plan_workspace(&plan, p);
   return SGEMM_SUCCESS;
 }
 

@@ -1,4 +1,5 @@
 /* sgemm_kernels.cuh: the kernels of sgemm.h, every tiling variant stamped from one table. Included by sgemm.h only.
+   Those of the tensor modes are in sgemm_tensor.cuh.
 
    To add a variant, add a row to SGEMM_VARIANTS: the enum, the checks, the kernels for all four op pairs, the info array,
    the tests and the ladder expand the table. To add a stage, add a line to SGEMM_STAGES, a body and its shell.
@@ -73,7 +74,46 @@
   X(splitk,          128,  16, 32,  4, 16, 128,  16, 4, 4, 4, 2, 1, "up to 16 columns: A streams by once")             \
   X(splitk,          128,   8, 32,  4,  8, 128,   8, 4, 4, 4, 3, 1, "up to 8 columns")                                 \
   X(splitk,          128,   4, 32,  4,  4, 128,   4, 4, 4, 4, 3, 1, "one column, and up to 4")
+
+/* What a tensor mode makes of an element: 2 or 3 16-bit parts and so many products, which tensor cores multiply exactly and
+   sum in fp32: X([symbol] format, parts, "idea"). */
+#define SGEMM_FORMATS(X)                                                                                               \
+  X(fp16x3, 2, "hi + lo in fp16: hi hi + hi lo + lo hi")                                                               \
+  X(bf16x6, 3, "hi + mid + lo in bf16: the six products of 2^-16 and more")
+
+/* The rows of the tensor modes. Columns:
+     engine  [symbol] wgmma: asynchronous, operands in shared memory, sm_90a alone; mma: a warp at a time, from sm_80 on
+     format  [symbol] of SGEMM_FORMATS
+     BM BN   tile of C that a block computes
+     WN      columns of it that a warpgroup (wgmma) or a warp (mma) multiplies at one time
+     chunks  of 32 k between two promotions, which add the tensor cores' sums to fp32 registers
+     bufs    chunks of both operands that shared memory holds at a time
+     reason  ["sentence"] why the row is there
+    engine  format   BM   BN   WN chunks bufs reason */
+#define SGEMM_TENSORS(X)                                                                                               \
+  X(wgmma, fp16x3,  128, 256, 128, 2, 4, "large results")                                                              \
+  X(wgmma, fp16x3,  128, 128, 128, 1, 6, "k below 256, where a promotion each 64 k is not enough; middle sizes")       \
+  X(wgmma, fp16x3,  128,  64,  64, 2, 8, "about one tile an SM at 1024 x 1024")                                        \
+  X(wgmma, bf16x6,  128, 256, 128, 1, 3, "large results")                                                              \
+  X(wgmma, bf16x6,  128, 128, 128, 1, 4, "middle sizes")                                                               \
+  X(wgmma, bf16x6,  128,  64,  64, 1, 6, "about one tile an SM at 1024 x 1024")
 // clang-format on
+
+/* SGEMM_FORMAT_fp16x3 and so on. */
+typedef enum sgemm_format {
+#define SGEMM__X(format, parts, idea) SGEMM_FORMAT_##format,
+  SGEMM_FORMATS(SGEMM__X)
+#undef SGEMM__X
+      SGEMM_FORMAT_COUNT
+} sgemm_format;
+
+/* SGEMM_wgmma_fp16x3_128x256 and so on: one name a row. */
+typedef enum sgemm_tensor {
+#define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason) SGEMM_##engine##_##format##_##BM##x##BN,
+  SGEMM_TENSORS(SGEMM__X)
+#undef SGEMM__X
+      SGEMM_TENSOR_COUNT
+} sgemm_tensor;
 
 /* SGEMM_STAGE_tiled and so on, in the order of the table. */
 typedef enum sgemm_stage {
@@ -101,6 +141,9 @@ extern "C" {
 /* 1 if the implementation file holds the variant's kernels. */
 int sgemm_compiled(sgemm_variant variant);
 
+/* 1 if it holds the tensor modes' kernels: where SGEMM_STAGE is unset or all. */
+int sgemm_tensor_compiled(void);
+
 /* The properties of a device (0, 1, ...), or of the current one for -1. */
 sgemm_status sgemm_device_query(int device, sgemm_device *out);
 
@@ -112,10 +155,19 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 /* What sgemm_select() needs to know of the current device; read from it once, then remembered. */
 sgemm_status sgemm_machine_query(sgemm_machine *out);
 
-/* Launches kernel ops = 2 * (A transposed) + (B transposed) of a compiled variant, or for SGEMM_VARIANT_COUNT
-   sgemm_sum_planes. */
-sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
-                           sgemm_stream stream);
+/* The kernels that are no variant's, numbered behind SGEMM_VARIANT_COUNT - 1. */
+enum {
+  SGEMM__SUM_PLANES = SGEMM_VARIANT_COUNT,
+  SGEMM__SPLITS,                                       /* one a format */
+  SGEMM__TENSORS = SGEMM__SPLITS + SGEMM_FORMAT_COUNT, /* one a row */
+  SGEMM__KERNEL_COUNT = SGEMM__TENSORS + SGEMM_TENSOR_COUNT
+};
+
+/* Launches a compiled kernel: of a variant that for ops = 2 * (A transposed) + (B transposed). */
+sgemm_status sgemm__launch(int number, int ops, sgemm__grid grid, const sgemm__args *args, sgemm_stream stream);
+
+/* Copies a word between any two memories, in stream order. */
+sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream);
 
 #ifdef __cplusplus
 }
@@ -158,6 +210,22 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
        : (blocks))
 #define SGEMM__SUM_THREADS 128 /* of a block of sgemm_sum_planes */
 
+/* Geometry of the tensor modes' operands and tiles: see sgemm_tensor.cuh. */
+#define SGEMM__CHUNK_K 32        /* k of a chunk */
+#define SGEMM__UNIT_K 128        /* k that share a row's unit */
+#define SGEMM__CHUNKS(k) (((k) + 63) / 64 * 2) /* even: some rows take two at a time */
+#define SGEMM__PANEL 64          /* rows that a block splits */
+#define SGEMM__SPLIT_THREADS 256 /* of that block */
+#define SGEMM__PARTS_fp16x3 2
+#define SGEMM__PARTS_bf16x6 3
+#define SGEMM__ROW_BYTES(parts) (2 * SGEMM__CHUNK_K * (parts)) /* of a row of a chunk */
+#define SGEMM__GROUP_BYTES 512   /* of one part of 8 rows of a chunk */
+/* A buffer: a chunk of A and B, the units of A, those of B and those of B before. */
+#define SGEMM__CHUNK_BYTES(BM, BN, parts) (((BM) + (BN)) * SGEMM__ROW_BYTES(parts))
+#define SGEMM__BUFFER_BYTES(BM, BN, parts) (SGEMM__CHUNK_BYTES(BM, BN, parts) + 4 * (BM) + 8 * (BN))
+#define SGEMM__WGMMA_wgmma 1
+#define SGEMM__TENSOR_THREADS_wgmma 384 /* two warpgroups that multiply and one that copies */
+
 #ifdef SGEMM_IMPLEMENTATION
 
 /* The body that serves each stage. */
@@ -192,9 +260,12 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
 
 #if !defined(SGEMM_STAGE)
 #define SGEMM__ENABLED(stage, production) production
+#define SGEMM__WITH_TENSOR 1
 #elif SGEMM__SAME(SGEMM_STAGE, all)
 #define SGEMM__ENABLED(stage, production) 1
+#define SGEMM__WITH_TENSOR 1
 #else
+#define SGEMM__WITH_TENSOR 0
 #define SGEMM__ENABLED(stage, production) SGEMM__SAME(SGEMM_STAGE, stage)
 #define SGEMM__X(stage, idea) +SGEMM__SAME(SGEMM_STAGE, stage)
 #if (0 SGEMM_STAGES(SGEMM__X)) != 1
@@ -238,15 +309,18 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
-#define SGEMM__SHARED_DYNAMIC(array) extern __shared__ __align__(16) float array[] /* sized by the launch */
+#define SGEMM__SHARED_DYNAMIC(array) extern __shared__ __align__(128) float array[] /* sized by the launch */
 #define SGEMM__UNROLL _Pragma("unroll")
 #define SGEMM__UNROLL_BY(n) _Pragma(SGEMM__STRING(unroll n))
+#define SGEMM__SHARED_WORDS(array, count) __shared__ uint32_t array[count]
+#define SGEMM__SHARED_MBARRIERS(array, count) __shared__ sgemm__mbarrier array[count]
 #define SGEMM__KERNEL_POINTER(name) (const void *)name
 #define sgemm__converge() ((void)0) /* lanes that skipped a guarded access have caught up: the CPU model counts by it */
 typedef const void *sgemm__kernel;
 
 SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
+SGEMM__DEVICE uint32_t sgemm__blocks(void) { return gridDim.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
 
@@ -357,8 +431,149 @@ SGEMM__DEVICE void sgemm__copies_wait(int most) {
 #endif
 }
 
+/* The tensor modes' primitives: words, 16-bit numbers, mbarriers, bulk copies, tensor cores. */
+SGEMM__DEVICE uint32_t sgemm__bits_of(float x) { return __float_as_uint(x); }
+SGEMM__DEVICE float sgemm__float_of(uint32_t bits) { return __uint_as_float(bits); }
+SGEMM__DEVICE void sgemm__store_words4(void *p, const uint32_t *r) { /* p: global, aligned to 16 bytes */
+  *(uint4 *)p = make_uint4(r[0], r[1], r[2], r[3]);
+}
+SGEMM__DEVICE void sgemm__store_global2(float *p, float x, float y) { *(float2 *)p = make_float2(x, y); }
+
+/* ORs each lane's bits to a shared word; all lanes of a warp call it. */
+SGEMM__DEVICE void sgemm__or_shared(uint32_t *p, uint32_t bits) {
+#if __CUDA_ARCH__ >= 800
+  bits = __reduce_or_sync(0xffffffffu, bits);
+  if (threadIdx.x % 32 == 0)
+#endif
+    atomicOr(p, bits);
+}
+
+/* fp16 by rounding to nearest, ties to even. */
+SGEMM__DEVICE uint32_t sgemm__to_fp16(float x) {
+  uint16_t h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+}
+SGEMM__DEVICE float sgemm__from_fp16(uint32_t h) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"((uint16_t)h));
+  return x;
+}
+
+/* Barriers in shared memory (PTX ISA, "mbarrier"). A phase ends when `count` arrivals have come, and the bytes that were
+   announced; wait returns once the phase of that parity has ended. */
+typedef uint64_t sgemm__mbarrier;
+
+SGEMM__DEVICE uint32_t sgemm__shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+SGEMM__DEVICE void sgemm__mbarrier_init(sgemm__mbarrier *b, int count) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(sgemm__shared_address(b)), "r"(count) : "memory");
+#endif
+}
+SGEMM__DEVICE void sgemm__mbarriers_ready(void) { /* behind the last init; a barrier of the block follows */
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+SGEMM__DEVICE void sgemm__mbarrier_arrive(sgemm__mbarrier *b) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(sgemm__shared_address(b))
+               : "memory");
+#endif
+}
+SGEMM__DEVICE void sgemm__mbarrier_expect(sgemm__mbarrier *b, int bytes) { /* and arrives */
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(sgemm__shared_address(b)), "r"(bytes)
+               : "memory");
+#endif
+}
+SGEMM__DEVICE void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n.reg .pred done;\nmbarrier_wait:\nmbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+               "@!done bra mbarrier_wait;\n}" ::"r"(sgemm__shared_address(b)),
+               "r"(parity)
+               : "memory");
+#endif
+}
+
+/* Copies consecutive bytes, a multiple of 16 at multiples of 16, from global to shared memory (cp.async.bulk, from sm_90
+   on); their arrival is told to the mbarrier. */
+SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgemm__mbarrier *b) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   sgemm__shared_address(shared)),
+               "l"(p), "r"(bytes), "r"(sgemm__shared_address(b))
+               : "memory");
+#endif
+}
+SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
+
+#if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define SGEMM__HAS_wgmma 0
+#else
+#define SGEMM__HAS_wgmma 1
+
+/* A block's 504 registers a thread of each warpgroup, dealt anew: 232 to those that multiply, 40 to that which copies
+   (PTX ISA, setmaxnreg). Each thread of a warpgroup calls its one of the two. */
+SGEMM__DEVICE void sgemm__more_registers(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
+SGEMM__DEVICE void sgemm__fewer_registers(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+
+/* An operand in shared memory for wgmma (PTX ISA, "Matrix descriptor"): no swizzle; along k one matrix of 8 x 8 follows
+   the other, along the rows they are group_bytes apart. */
+typedef uint64_t sgemm__matrices;
+SGEMM__DEVICE sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes) {
+  return (sgemm__shared_address(p) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(group_bytes >> 4) << 32;
+}
+SGEMM__DEVICE sgemm__matrices sgemm__matrices_behind(sgemm__matrices m, int bytes) { return m + (uint64_t)(bytes >> 4); }
+
+SGEMM__DEVICE void sgemm__wgmma_begin(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+SGEMM__DEVICE void sgemm__wgmma_end(float *d, int count) { /* all that was begun has ended, and is in d */
+  int i;
+  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  SGEMM__UNROLL
+  for (i = 0; i < count; i++)
+    asm volatile("" : "+f"(d[i])); /* no use of d moves before this */
+}
+
+/* d (64 x N, fp32, N/2 registers a thread) = a (64 x 16) b (16 x N), plus d where add is 1; by a warpgroup. */
+// clang-format off
+#define SGEMM__REGISTERS_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                    \
+                            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SGEMM__REGISTERS_64 SGEMM__REGISTERS_32 ", "                                                                   \
+                            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "          \
+                            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SGEMM__IN_OUT_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),                                 \
+                           "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SGEMM__IN_OUT_32(i) SGEMM__IN_OUT_8(i), SGEMM__IN_OUT_8(i + 8), SGEMM__IN_OUT_8(i + 16), SGEMM__IN_OUT_8(i + 24)
+#define SGEMM__IN_OUT_64(i) SGEMM__IN_OUT_32(i), SGEMM__IN_OUT_32(i + 32)
+#define SGEMM__WGMMA(type, N, registers, A, B, ADD)                                                                    \
+  SGEMM__DEVICE void sgemm__wgmma_##type##_##N(float *d, sgemm__matrices a, sgemm__matrices b, int add) {              \
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADD ", 0;\n"                                                  \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #type "." #type                                     \
+                 " {" SGEMM__REGISTERS_##registers "}, " A ", " B ", add, 1, 1, 0, 0;\n}"                              \
+                 : SGEMM__IN_OUT_##registers(0) : "l"(a), "l"(b), "r"(add));                                           \
+  }
+// clang-format on
+SGEMM__WGMMA(f16, 64, 32, "%32", "%33", "%34")
+SGEMM__WGMMA(f16, 128, 64, "%64", "%65", "%66")
+SGEMM__WGMMA(bf16, 64, 32, "%32", "%33", "%34")
+SGEMM__WGMMA(bf16, 128, 64, "%64", "%65", "%66")
+
+SGEMM__DEVICE void sgemm__wgmma(float *d, sgemm__matrices a, sgemm__matrices b, int add, int format, int N) {
+  if (format == SGEMM_FORMAT_fp16x3 && N == 64)
+    sgemm__wgmma_f16_64(d, a, b, add);
+  else if (format == SGEMM_FORMAT_fp16x3)
+    sgemm__wgmma_f16_128(d, a, b, add);
+  else if (N == 64)
+    sgemm__wgmma_bf16_64(d, a, b, add);
+  else
+    sgemm__wgmma_bf16_128(d, a, b, add);
+}
+#endif
+
 #elif defined(SGEMM_CPU) && SGEMM_CPU
 #include "cpu/sgemm_cpu.h"
+#define SGEMM__HAS_wgmma 1
 #else
 #error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
 #endif
@@ -383,16 +598,32 @@ typedef struct sgemm__tile {
 
 SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (int)rest : most; }
 
+/* 1 if the block has work: its y and z are of the batch, and a guard, where there is one, decided for this kernel. */
+SGEMM__DEVICE int sgemm__runs(const sgemm__args *p) {
+  return sgemm__block_yz() < p->batch && (p->verdict == NULL || (*p->verdict != 0) == p->when_fired);
+}
+
 /* Tiles are dealt in bands of SGEMM__BAND tile rows, down each column of a band first: the blocks that run at one time
    then cover a compact part of C, and share in the caches what they read of A and of B. */
 #define SGEMM__BAND 16
 
-SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
+typedef struct sgemm__dealt {
+  uint32_t row, col; /* in tiles */
+} sgemm__dealt;
+
+SGEMM__DEVICE sgemm__dealt sgemm__deal(const sgemm__args *p, uint32_t number) {
   const uint32_t band = (p->tiles_m < SGEMM__BAND ? p->tiles_m : SGEMM__BAND) * p->tiles_n; /* tiles of a whole band */
   const uint32_t top = number / band * SGEMM__BAND, index = number % band;
   const uint32_t high = p->tiles_m - top < SGEMM__BAND ? p->tiles_m - top : SGEMM__BAND;
-  const int64_t row = (int64_t)(top + index % high) * s->BM;
-  const int64_t col = (int64_t)(index / high) * s->BN;
+  sgemm__dealt at;
+  at.row = top + index % high;
+  at.col = index / high;
+  return at;
+}
+
+SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
+  const sgemm__dealt at = sgemm__deal(p, number);
+  const int64_t row = (int64_t)at.row * s->BM, col = (int64_t)at.col * s->BN;
   const int64_t batch = sgemm__block_yz();
   sgemm__tile tile;
   tile.A = p->A + batch * p->stride_a + row * (s->a_along_k ? p->lda : 1);
@@ -1014,7 +1245,7 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
   SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, 1), blocks)(const sgemm__args args) {                             \
     const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
     sgemm__begin();                                                                                                    \
-    if (sgemm__block_yz() < args.batch)                                                                                \
+    if (sgemm__runs(&args))                                                                                            \
       sgemm__direct(&args, &shape, SGEMM__DOWN_##stage);                                                               \
   }
 #define SGEMM__DOWN_naive 1
@@ -1029,7 +1260,7 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
     float ra[SGEMM__SLOTS(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, 1))];                                                 \
     float rb[SGEMM__SLOTS(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, 1))];                                                 \
     sgemm__begin();                                                                                                    \
-    if (sgemm__block_yz() < args.batch)                                                                                \
+    if (sgemm__runs(&args))                                                                                            \
       sgemm__##body(&args, &shape, As, Bs, acc, a, b, ra, rb);                                                         \
   }
 #define SGEMM__KERNEL_blocked(...) SGEMM__KERNEL_tiles(blocked, __VA_ARGS__)
@@ -1041,14 +1272,14 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     float acc[(TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                                                  \
     sgemm__begin();                                                                                                    \
-    if (sgemm__block_yz() < args.batch)                                                                                \
+    if (sgemm__runs(&args))                                                                                            \
       sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                               \
   }
 
 /* The planes of any row's C: see sgemm__sum_planes(). */
 SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
   sgemm__begin();
-  if (sgemm__block_yz() < args.batch)
+  if (sgemm__runs(&args))
     sgemm__sum_planes(&args, SGEMM__SUM_THREADS);
 }
 
@@ -1071,6 +1302,8 @@ SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
 
 SGEMM_VARIANTS(SGEMM__STAMP)
 
+#include "sgemm_tensor.cuh"
+
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
 /* A row's kernels in the order nn, nt, tn, tt; a row that SGEMM_STAGE leaves out holds only the closing 0. */
@@ -1080,6 +1313,23 @@ SGEMM_VARIANTS(SGEMM__STAMP)
       SGEMM__FOUR(SGEMM__ADDRESS, stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)) 0},
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
+
+/* The others in the order of their numbers. The tensor modes are compiled where the production rows are, which they fall
+   back on. */
+#define SGEMM__X(format, parts, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
+#define SGEMM__Y(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
+  SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
+static const sgemm__kernel sgemm__further[] = {SGEMM__KERNEL_POINTER(sgemm_sum_planes),
+                                               SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X)
+                                                                                 SGEMM_TENSORS(SGEMM__Y))};
+#undef SGEMM__X
+#undef SGEMM__Y
+
+static sgemm__kernel sgemm__kernel_of(int number, int ops) {
+  return number < SGEMM_VARIANT_COUNT ? sgemm__kernels[number][ops] : sgemm__further[number - SGEMM_VARIANT_COUNT];
+}
+
+int sgemm_tensor_compiled(void) { return SGEMM__WITH_TENSOR; }
 
 int sgemm_compiled(sgemm_variant variant) {
   return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT && sgemm__kernels[variant][0] != 0;
@@ -1103,7 +1353,7 @@ enum { SGEMM__UNKNOWN, SGEMM__CLAIMED, SGEMM__KNOWN };
 static struct {
   int state;
   sgemm_machine machine;
-  unsigned char ready[SGEMM_VARIANT_COUNT]; /* bit ops: the kernel's shared memory is allowed */
+  unsigned char ready[SGEMM__KERNEL_COUNT]; /* bit ops: the kernel's shared memory is allowed */
 } sgemm__devices[SGEMM__DEVICES];
 
 static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
@@ -1127,6 +1377,13 @@ static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
   if (error != cudaSuccess)
     return error;
   out->arch = attributes.ptxVersion; /* of the code in use, which may be older than the device */
+  out->wgmma = 0;
+#if SGEMM__WITH_TENSOR
+  error = cudaFuncGetAttributes(&attributes, sgemm__kernel_of(SGEMM__TENSORS, 0));
+  if (error != cudaSuccess)
+    return error;
+  out->wgmma = attributes.sharedSizeBytes > 0; /* code that is not of sm_90a leaves the body out, mbarriers and all */
+#endif
   out->lanes = sgemm__lanes(major, minor);
   out->clock_mhz = clock_khz / 1000;
   out->bandwidth_gbs = 2e-6 * memory_khz * bus_bits / 8;
@@ -1160,28 +1417,26 @@ sgemm_status sgemm_machine_query(sgemm_machine *out) {
 }
 
 /* Above 48 KiB a kernel must be told once a device how much shared memory it may take. */
-static cudaError_t sgemm__allow_shared(int device, sgemm_variant variant, int ops, unsigned bytes) {
-  unsigned char *ready = device < SGEMM__DEVICES ? &sgemm__devices[device].ready[variant] : NULL;
+static cudaError_t sgemm__allow_shared(int device, int number, int ops, unsigned bytes) {
+  unsigned char *ready = device < SGEMM__DEVICES ? &sgemm__devices[device].ready[number] : NULL;
   cudaError_t error;
   if (bytes <= 48 * 1024 || (ready != NULL && (__atomic_load_n(ready, __ATOMIC_RELAXED) >> ops & 1)))
     return cudaSuccess;
-  error = cudaFuncSetAttribute(sgemm__kernels[variant][ops], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  error = cudaFuncSetAttribute(sgemm__kernel_of(number, ops), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (error == cudaSuccess && ready != NULL)
     __atomic_fetch_or(ready, (unsigned char)(1 << ops), __ATOMIC_RELAXED);
   return error;
 }
 
-sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
-                           sgemm_stream stream) {
-  const void *kernel = variant == SGEMM_VARIANT_COUNT ? (const void *)sgemm_sum_planes : sgemm__kernels[variant][ops];
+sgemm_status sgemm__launch(int number, int ops, sgemm__grid grid, const sgemm__args *args, sgemm_stream stream) {
   void *arguments[1] = {(void *)args};
   cudaLaunchAttribute attributes[2];
   cudaLaunchConfig_t config;
   sgemm_machine machine;
   int device;
   cudaError_t error = sgemm__machine_of(&device, &machine);
-  if (error == cudaSuccess && variant != SGEMM_VARIANT_COUNT)
-    error = sgemm__allow_shared(device, variant, ops, grid.shared);
+  if (error == cudaSuccess)
+    error = sgemm__allow_shared(device, number, ops, grid.shared);
   if (error != cudaSuccess)
     return sgemm__status_of(error);
   config.gridDim = dim3(grid.x, grid.y, grid.z);
@@ -1200,7 +1455,11 @@ sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, con
     attributes[config.numAttrs].val.clusterDim.y = 1;
     attributes[config.numAttrs++].val.clusterDim.z = 1;
   }
-  return sgemm__status_of(cudaLaunchKernelExC(&config, kernel, arguments));
+  return sgemm__status_of(cudaLaunchKernelExC(&config, sgemm__kernel_of(number, ops), arguments));
+}
+
+sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
+  return sgemm__status_of(cudaMemcpyAsync(to, from, sizeof *to, cudaMemcpyDefault, stream));
 }
 
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
@@ -1255,16 +1514,20 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 
 #else /* the CPU model */
 
-sgemm_status sgemm__launch(sgemm_variant variant, int ops, sgemm__grid grid, const sgemm__args *args,
-                           sgemm_stream stream) {
+sgemm_status sgemm__launch(int number, int ops, sgemm__grid grid, const sgemm__args *args, sgemm_stream stream) {
   (void)stream; /* the model runs a launch to its end */
-  return sgemm__cpu_launch(variant == SGEMM_VARIANT_COUNT ? sgemm_sum_planes : sgemm__kernels[variant][ops], grid,
-                           args);
+  return sgemm__cpu_launch(sgemm__kernel_of(number, ops), grid, args);
+}
+
+sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
+  (void)stream;
+  *to = *from;
+  return SGEMM_SUCCESS;
 }
 
 sgemm_status sgemm_machine_query(sgemm_machine *out) {
   /* One SM, on which clusters run, with nominal figures. */
-  const sgemm_machine model = {1, 90, 128, 1000, 100.0, 227 * 1024};
+  const sgemm_machine model = {1, 90, 128, 1000, 100.0, 227 * 1024, 1};
   *out = model;
   return SGEMM_SUCCESS;
 }
