@@ -527,9 +527,10 @@ SGEMM__DEVICE sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes)
 SGEMM__DEVICE sgemm__matrices sgemm__matrices_behind(sgemm__matrices m, int bytes) { return m + (uint64_t)(bytes >> 4); }
 
 SGEMM__DEVICE void sgemm__wgmma_begin(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-SGEMM__DEVICE void sgemm__wgmma_end(float *d, int count) { /* all that was begun has ended, and is in d */
+SGEMM__DEVICE void sgemm__wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) { /* until all that was committed has ended, and is in d */
   int i;
-  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   SGEMM__UNROLL
   for (i = 0; i < count; i++)
     asm volatile("" : "+f"(d[i])); /* no use of d moves before this */

@@ -393,6 +393,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
                                                        h * (s->WN / 8) * group),
                          product + j > 0, s->format, s->WN);
           }
+        sgemm__wgmma_commit();
         /* Meanwhile, what is there into B's new units, by the difference of their exponents. */
         if (fresh) {
           SGEMM__UNROLL
@@ -408,7 +409,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
             }
           }
         }
-        sgemm__wgmma_end(sum, s->WN / 2);
+        sgemm__wgmma_wait(sum, s->WN / 2);
         if (h == s->BN / s->WN - 1) { /* nobody of this warp reads the buffers any more */
           sgemm__warp_barrier();
           if (lane == 0) {
