@@ -164,7 +164,7 @@ typedef enum sgemm_mode {
 /* Why the guard of a tensor mode sent a call to strict fp32: a sum of these; 0: it did not. */
 typedef enum sgemm_guard {
   SGEMM_GUARD_NONFINITE = 1, /* an Inf or NaN in A or B */
-  SGEMM_GUARD_SPREAD = 2,    /* 8 or more of a row's 128 k too far below the largest of them */
+  SGEMM_GUARD_SPREAD = 2,    /* 4 or more of a row's 32 k too far below the largest of 128 */
   SGEMM_GUARD_SPARSE = 4,    /* some such in one operand, and in the other 128 k with a single element that is not 0 */
   SGEMM_GUARD_RANGE = 8      /* exponents so far apart, or so large, that fp32 accumulators could overflow */
 } sgemm_guard;

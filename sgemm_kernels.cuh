@@ -325,11 +325,19 @@ SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridD
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
 
 /* Programmatic dependent launch (PTX ISA, griddepcontrol): a kernel's blocks may take their places while the one before
-   ends, and wait here until all that it wrote can be seen. No kernel calls its successor earlier, by launch_dependents:
+   ends, and wait here until all that it wrote can be seen. No strict kernel calls its successor earlier, by launch_dependents:
    the successor would take the places that are free, two on one SM, and then run two to an SM beside idle ones. */
 SGEMM__DEVICE void sgemm__begin(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* The tensor modes' kernels do call it, first of all: their launches fill the SMs, one block each, so that the successor's
+   come only where one has left. */
+SGEMM__DEVICE void sgemm__successor_may_come(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 

@@ -53,18 +53,20 @@ SGEMM__DEVICE int64_t sgemm__chunk_bytes(const sgemm__operand *o, int format) {
 }
 SGEMM__DEVICE int64_t sgemm__unit_at(int64_t row) { return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2; }
 
+SGEMM__DEVICE int64_t sgemm__unit_blocks(int64_t k) { return (k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K; }
+
 /* ---- The guard --------------------------------------------------------------------------------------------------- */
 
 /* What the split tells of a panel's 128 k, in one word. Bits 4 to 31 say which exponents the largest elements of its rows
    have: bit 4 + i for -150 + 10 i to -141 + 10 i. */
 enum {
   SGEMM__MARK_NONFINITE = 1, /* an Inf or a NaN */
-  SGEMM__MARK_SPREAD = 2,    /* a row with SGEMM__MANY or more elements, not 0, that are not whole */
+  SGEMM__MARK_SPREAD = 2,    /* 32 k of a row with SGEMM__MANY or more elements, not 0, that are not whole */
   SGEMM__MARK_LOST = 4,      /* an element, not 0, that is not whole */
   SGEMM__MARK_LONE = 8,      /* a row with one element that is not 0, among others that are */
   SGEMM__MARK_RANGE = 16     /* the lowest of the bits of exponents */
 };
-enum { SGEMM__MANY = 8 };
+enum { SGEMM__MANY = 4 };
 
 /* The verdict on all marks of A and of B: 0, or reasons to go by strict fp32 instead. docs/tensor.md derives the limits. */
 SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
@@ -98,119 +100,115 @@ SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
 
 /* ---- Split ------------------------------------------------------------------------------------------------------- */
 
-/* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; then a thread a row for its
-   unit and its marks; then a thread for every 8 k of a row, which it writes as 16 bytes a part. */
+/* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; from there a thread takes 32
+   k of a row into registers, finds with the three others of the row its unit, and writes the parts, 16 bytes at a time.
+   row_words: 8 of shared memory for each of the 64 rows. */
 enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4 }; /* a multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice */
 
-SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, float *scales, uint32_t *mark) {
+SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, uint32_t *row_words, uint32_t *mark) {
   const int t = sgemm__thread(), parts = sgemm__parts(format);
-  const int64_t blocks_k = (p->k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K, chunks = SGEMM__CHUNKS(p->k);
+  const int64_t blocks_k = sgemm__unit_blocks(p->k), chunks = SGEMM__CHUNKS(p->k);
   /* Which panel. The blocks of A come first. */
-  const int64_t panels_a = p->a.ready ? 0 : p->a.rows / SGEMM__PANEL * p->a.batch;
-  const int64_t number = sgemm__block_x(), of_b = number >= panels_a * blocks_k;
+  const int64_t blocks_a = p->a.ready ? 0 : p->a.rows / SGEMM__PANEL * p->a.batch * blocks_k;
+  const int of_b = sgemm__block_x() >= blocks_a;
   const sgemm__operand *o = of_b ? &p->b : &p->a;
   const float *X = of_b ? p->B : p->A;
   const int64_t ld = of_b ? p->ldb : p->lda, extent = of_b ? p->n : p->m;
   const int along_k = of_b ? p->trans_b : !p->trans_a;
-  const int64_t local = number - (of_b ? panels_a * blocks_k : 0), panels = o->rows / SGEMM__PANEL;
-  const int64_t k0 = local % blocks_k * SGEMM__UNIT_K, e0 = local / blocks_k % panels * SGEMM__PANEL;
-  const int64_t batch = local / blocks_k / panels;
-  const int64_t units_at = (batch * blocks_k + k0 / SGEMM__UNIT_K) * o->rows + e0;
-  char *planes = (char *)o->planes + (batch * chunks + k0 / SGEMM__CHUNK_K) * sgemm__chunk_bytes(o, format);
-  float x[32];
-  int i, j, part;
+  const int64_t number = sgemm__block_x() - (of_b ? blocks_a : 0), panels = o->rows / SGEMM__PANEL;
+  const int64_t k0 = number % blocks_k * SGEMM__UNIT_K, e0 = number / blocks_k % panels * SGEMM__PANEL;
+  const int64_t batch = number / blocks_k / panels, block_k = batch * blocks_k + k0 / SGEMM__UNIT_K;
+  const int e = t % 64, quarter = t / 64; /* the thread's row and 32 k */
+  const int64_t chunk = k0 / SGEMM__CHUNK_K + quarter;
+  float x[32], scale;
+  uint32_t largest = 0, others = 0, bits = 0;
+  int i, j, part, exponent, lost = 0;
   X += batch * (of_b ? p->stride_b : p->stride_a);
   /* Fetch, then place: all loads under way before the first is waited for. */
   SGEMM__UNROLL
   for (i = 0; i < 32; i++) {
-    const int k = along_k ? t % 128 : i * 4 + t / 64, e = along_k ? i * 2 + t / 128 : t % 64;
+    const int k = along_k ? t % 128 : i * 4 + t / 64, row = along_k ? i * 2 + t / 128 : t % 64;
     x[i] = 0.0f;
-    if (e0 + e < extent && k0 + k < p->k)
-      x[i] = sgemm__load_global(X + (along_k ? (e0 + e) * ld + k0 + k : (k0 + k) * ld + e0 + e));
+    if (e0 + row < extent && k0 + k < p->k)
+      x[i] = sgemm__load_global(X + (along_k ? (e0 + row) * ld + k0 + k : (k0 + k) * ld + e0 + row));
   }
   SGEMM__UNROLL
   for (i = 0; i < 32; i++) {
-    const int k = along_k ? t % 128 : i * 4 + t / 64, e = along_k ? i * 2 + t / 128 : t % 64;
-    sgemm__store_shared(shared + e * SGEMM__SPLIT_PITCH + k, x[i]);
+    const int k = along_k ? t % 128 : i * 4 + t / 64, row = along_k ? i * 2 + t / 128 : t % 64;
+    sgemm__store_shared(shared + row * SGEMM__SPLIT_PITCH + k, x[i]);
   }
   if (t == 0)
     *mark = 0;
   sgemm__barrier();
-  /* Units: four threads a row, 32 k each, all find the row's largest; one tells it. */
-  {
-    const int e = t % 64, quarter = t / 64;
-    uint32_t largest = 0, bits = 0;
-    int exponent, lost = 0, others = 0;
-    float scale;
-    SGEMM__UNROLL_BY(4)
-    for (i = 0; i < SGEMM__UNIT_K; i += 4) {
-      sgemm__load_shared4(x, shared + e * SGEMM__SPLIT_PITCH + i);
+  /* The row's largest, and how many of it are not 0. */
+  SGEMM__UNROLL
+  for (i = 0; i < 32; i += 4)
+    sgemm__load_shared4(x + i, shared + e * SGEMM__SPLIT_PITCH + quarter * 32 + i);
+  SGEMM__UNROLL
+  for (i = 0; i < 32; i++) {
+    const uint32_t size = sgemm__bits_of(x[i]) & 0x7fffffff;
+    largest = largest > size ? largest : size;
+    others += size != 0;
+  }
+  row_words[quarter * 64 + e] = largest;
+  row_words[(4 + quarter) * 64 + e] = others;
+  sgemm__barrier();
+  others = 0;
+  SGEMM__UNROLL
+  for (i = 0; i < 4; i++) {
+    largest = largest > row_words[i * 64 + e] ? largest : row_words[i * 64 + e];
+    others += row_words[(4 + i) * 64 + e];
+  }
+  /* The scale is a normal number for every exponent, and so is its inverse, the unit. */
+  exponent = (int)(largest >> 23) - 127;
+  exponent = exponent < sgemm__top(format) - 126 ? sgemm__top(format) - 126 : exponent > 126 ? 126 : exponent;
+  exponent = largest == 0 ? sgemm__top(format) : exponent;
+  scale = sgemm__float_of((uint32_t)(sgemm__top(format) - exponent + 127) << 23);
+  if (quarter == 0)
+    sgemm__store_global(o->units + block_k * o->rows + e0 + sgemm__unit_at(e),
+                        sgemm__float_of((uint32_t)(exponent - sgemm__top(format) + 127) << 23));
+  /* Marks. */
+  SGEMM__UNROLL
+  for (i = 0; i < 32; i++) {
+    x[i] *= scale;
+    lost += x[i] != 0.0f && fabsf(x[i]) < sgemm__whole_from(format);
+  }
+  if (largest >= 0x7f800000)
+    bits |= SGEMM__MARK_NONFINITE;
+  if (lost > 0)
+    bits |= SGEMM__MARK_LOST;
+  if (lost >= SGEMM__MANY)
+    bits |= SGEMM__MARK_SPREAD;
+  if (others == 1 && p->k - k0 > 1)
+    bits |= SGEMM__MARK_LONE;
+  if (largest != 0) /* -149 for subnormals, none of which is left out */
+    bits |= SGEMM__MARK_RANGE << (((largest >> 23 == 0 ? -149 : (int)(largest >> 23) - 127) + 150) / 10);
+  sgemm__or_shared(mark, bits);
+  /* Parts, of 8 k at a time. */
+  if (chunk < chunks) {
+    char *to = (char *)o->planes + (batch * chunks + chunk) * sgemm__chunk_bytes(o, format) +
+               (e0 + e) / 8 * (SGEMM__GROUP_BYTES * parts) + e % 8 * 16;
+    SGEMM__UNROLL
+    for (i = 0; i < 32; i += 8) {
+      uint32_t words[3][4];
       SGEMM__UNROLL
-      for (j = 0; j < 4; j++) {
-        const uint32_t size = sgemm__bits_of(x[j]) & 0x7fffffff;
-        largest = largest > size ? largest : size;
-        others += size != 0;
+      for (j = 0; j < 8; j++) {
+        float rest = x[i + j];
+        SGEMM__UNROLL
+        for (part = 0; part < parts; part++) {
+          const uint32_t h = sgemm__to_part(rest, format);
+          rest -= sgemm__from_part(h, format); /* exact: the rest has no more bits than x had */
+          words[part][j / 2] = j % 2 == 0 ? h : words[part][j / 2] | h << 16;
+        }
       }
-    }
-    /* The scale is a normal number for every exponent, and so is its inverse. */
-    exponent = (int)(largest >> 23) - 127;
-    exponent = exponent < sgemm__top(format) - 126 ? sgemm__top(format) - 126 : exponent > 126 ? 126 : exponent;
-    exponent = largest == 0 ? sgemm__top(format) : exponent;
-    scale = sgemm__float_of((uint32_t)(sgemm__top(format) - exponent + 127) << 23);
-    SGEMM__UNROLL_BY(4)
-    for (i = 0; i < SGEMM__UNIT_K && quarter == 0; i += 4) {
-      sgemm__load_shared4(x, shared + e * SGEMM__SPLIT_PITCH + i);
       SGEMM__UNROLL
-      for (j = 0; j < 4; j++)
-        lost += x[j] != 0.0f && fabsf(x[j]) * scale < sgemm__whole_from(format);
-    }
-    if (largest >= 0x7f800000)
-      bits |= SGEMM__MARK_NONFINITE;
-    if (lost > 0)
-      bits |= SGEMM__MARK_LOST;
-    if (lost >= SGEMM__MANY)
-      bits |= SGEMM__MARK_SPREAD;
-    if (others == 1 && p->k - k0 > 1)
-      bits |= SGEMM__MARK_LONE;
-    if (largest != 0) /* -149 for subnormals, none of which is left out */
-      bits |= SGEMM__MARK_RANGE << (((largest >> 23 == 0 ? -149 : (int)(largest >> 23) - 127) + 150) / 10);
-    sgemm__or_shared(mark, bits);
-    if (quarter == 0) {
-      sgemm__store_shared(scales + e, scale);
-      sgemm__store_global(o->units + units_at + sgemm__unit_at(e),
-                          sgemm__float_of((uint32_t)(exponent - sgemm__top(format) + 127) << 23));
+      for (part = 0; part < parts; part++)
+        sgemm__store_words4(to + part * SGEMM__GROUP_BYTES + i / 8 * 128, words[part]);
     }
   }
   sgemm__barrier();
   if (t == 0)
-    o->marks[(batch * blocks_k + k0 / SGEMM__UNIT_K) * panels + e0 / SGEMM__PANEL] = *mark;
-  /* Parts. */
-  SGEMM__UNROLL_BY(1)
-  for (i = 0; i < 4; i++) {
-    const int e = t / 32 * 8 + t % 8, matrix = t / 8 % 4; /* a warp writes a group */
-    const float scale = sgemm__load_shared(scales + e);
-    char *to = planes + i * sgemm__chunk_bytes(o, format) + (e0 + e) / 8 * (SGEMM__GROUP_BYTES * parts) + matrix * 128 +
-               e % 8 * 16;
-    uint32_t words[3][4];
-    if (k0 / SGEMM__CHUNK_K + i >= chunks)
-      break;
-    SGEMM__UNROLL
-    for (j = 0; j < 8; j += 4)
-      sgemm__load_shared4(x + j, shared + e * SGEMM__SPLIT_PITCH + i * SGEMM__CHUNK_K + matrix * 8 + j);
-    SGEMM__UNROLL
-    for (j = 0; j < 8; j++) {
-      float rest = x[j] * scale;
-      SGEMM__UNROLL
-      for (part = 0; part < parts; part++) {
-        const uint32_t h = sgemm__to_part(rest, format);
-        rest -= sgemm__from_part(h, format); /* exact: the rest has no more bits than x had */
-        words[part][j / 2] = j % 2 == 0 ? h : words[part][j / 2] | h << 16;
-      }
-    }
-    SGEMM__UNROLL
-    for (part = 0; part < parts; part++)
-      sgemm__store_words4(to + part * SGEMM__GROUP_BYTES, words[part]);
-  }
+    o->marks[block_k * panels + e0 / SGEMM__PANEL] = *mark;
 }
 
 /* ---- Bodies ------------------------------------------------------------------------------------------------------ */
@@ -246,7 +244,7 @@ SGEMM__DEVICE sgemm__work sgemm__work_at(const sgemm__args *p, const sgemm__tens
 
 /* The verdict of this call, which each block works out for itself and the first one writes down. words: 3 of shared memory. */
 SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__args *p, uint32_t *words, int threads) {
-  const int64_t blocks_k = (p->k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K;
+  const int64_t blocks_k = sgemm__unit_blocks(p->k);
   const int64_t of_a = p->a.rows / SGEMM__PANEL * blocks_k * p->a.batch;
   const int64_t of_b = p->b.rows / SGEMM__PANEL * blocks_k * p->b.batch;
   uint32_t a = 0, b = 0;
@@ -294,7 +292,7 @@ SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col
 SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *s, char *shared, sgemm__mbarrier *full,
                                sgemm__mbarrier *empty, int64_t planes) {
   const int row_bytes = SGEMM__ROW_BYTES(sgemm__parts(s->format)), units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
-  const int64_t chunks = SGEMM__CHUNKS(p->k), blocks_k = (p->k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K;
+  const int64_t chunks = SGEMM__CHUNKS(p->k), blocks_k = sgemm__unit_blocks(p->k);
   int64_t w;
   int i = 0, parity = 1; /* the first round finds all buffers empty */
   for (w = sgemm__block_x(); w < sgemm__works(p, planes); w += sgemm__blocks()) {
@@ -434,7 +432,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
     {
       const int64_t row = work.row + warp * 16 + lane / 4, col = work.col + lane % 4 * 2;
       const int64_t b_batch = p->b.batch > 1 ? work.batch : 0;
-      const int64_t blocks_k = (p->k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K;
+      const int64_t blocks_k = sgemm__unit_blocks(p->k);
       const float *last = p->b.units + (b_batch * blocks_k + (work.end - 1) / units) * p->b.rows;
       float *C = p->C + work.batch * p->stride_c + work.plane * p->stride_plane + row * p->ldc + col;
       SGEMM__UNROLL
@@ -459,6 +457,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
     SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs));                                                                     \
     SGEMM__SHARED_WORDS(words, 3);                                                                                     \
     float acc[(BN) / 2], sum[(WN) / 2];                                                                                \
+    sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
     if (sgemm__guard(&args, words, SGEMM__TENSOR_THREADS_wgmma) == 0)                                                  \
       sgemm__tensor_wgmma(&args, &shape, tiles, barriers, acc, sum);                                                   \
@@ -493,10 +492,11 @@ SGEMM_TENSORS(SGEMM__X)
 #define SGEMM__X(format, parts, idea)                                                                                  \
   SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 4)(const sgemm__args args) {                               \
     SGEMM__SHARED(panel, SGEMM__PANEL *SGEMM__SPLIT_PITCH);                                                            \
-    SGEMM__SHARED(scales, SGEMM__PANEL);                                                                               \
+    SGEMM__SHARED_WORDS(row_words, 8 * SGEMM__PANEL);                                                                  \
     SGEMM__SHARED_WORDS(mark, 1);                                                                                      \
+    sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
-    sgemm__split(&args, SGEMM_FORMAT_##format, panel, scales, mark);                                                   \
+    sgemm__split(&args, SGEMM_FORMAT_##format, panel, row_words, mark);                                                 \
   }
 SGEMM_FORMATS(SGEMM__X)
 #undef SGEMM__X
