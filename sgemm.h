@@ -164,7 +164,7 @@ typedef enum sgemm_mode {
 /* Why the guard of a tensor mode sent a call to strict fp32: a sum of these; 0: it did not. */
 typedef enum sgemm_guard {
   SGEMM_GUARD_NONFINITE = 1, /* an Inf or NaN in A or B */
-  SGEMM_GUARD_SPREAD = 2,    /* 4 or more of a row's 32 k too far below the largest of 128 */
+  SGEMM_GUARD_SPREAD = 2,    /* 4 or more of a row's 16 k too far below the largest of 128 */
   SGEMM_GUARD_SPARSE = 4,    /* some such in one operand, and in the other 128 k with a single element that is not 0 */
   SGEMM_GUARD_RANGE = 8      /* exponents so far apart, or so large, that fp32 accumulators could overflow */
 } sgemm_guard;
@@ -186,7 +186,7 @@ typedef struct sgemm_params {
   int64_t stride_c;           /* as far apart that no two results overlap; interleaved rows are allowed */
   void *workspace; /* device memory for partial results, aligned to 16 bytes; NULL: none, see sgemm_workspace_query() */
   int64_t workspace_bytes;
-  int mode;                             /* sgemm_mode */
+  int mode;                            /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* what sgemm_prepare() made of A and B; NULL: split in each call */
 } sgemm_params;
 
@@ -275,6 +275,7 @@ typedef struct sgemm__args {
   uint32_t tiles_m, tiles_n; /* tiles of C along m and n */
   int64_t k_plane;           /* k of a plane; k where there is one plane */
   int64_t stride_plane;      /* from a result's plane to the next in the workspace */
+  int planes;                /* of a tensor mode */
   uint32_t *verdict;         /* of the tensor mode's guard: 0, or why it fired; NULL: no such mode */
   int when_fired;            /* where there is a verdict: 1: the kernel runs if the guard fired; 0: if it did not */
   int trans_a, trans_b;      /* 1: op T */
@@ -823,14 +824,14 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
 
 typedef struct sgemm_tensor_info {
-  const char *name;     /* of its kernel: sgemm_wgmma_fp16x3_128x256 */
-  const char *reason;   /* why the row is there */
+  const char *name;   /* of its kernel: sgemm_wgmma_fp16x3_128x256 */
+  const char *reason; /* why the row is there */
   sgemm_format format;
-  int wgmma;            /* 1: needs sm_90a; 0: sm_80 */
-  int parts;            /* 16-bit numbers of an element */
-  int BM, BN;           /* tile of C that a block computes */
-  int chunks, bufs;     /* as in SGEMM_TENSORS */
-  int shared, threads;  /* bytes of dynamic shared memory of a block, and its threads */
+  int wgmma;           /* 1: needs sm_90a; 0: sm_80 */
+  int parts;           /* 16-bit numbers of an element */
+  int BM, BN;          /* tile of C that a block computes */
+  int chunks, bufs;    /* as in SGEMM_TENSORS */
+  int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
 } sgemm_tensor_info;
 
 /* The row of a tensor mode; NULL if there is no such row. */
@@ -895,11 +896,17 @@ static inline int64_t sgemm__tensor_workspace(const sgemm_tensor_plan *plan, con
   *args = sgemm__arguments(p);
   if (((double)args->m + (double)args->n) * ((double)args->k + 64.0) * (double)args->batch * 8.0 > 1e18)
     return INT64_MAX;
-  operand = sgemm__operand_at(&args->a, prepared[0] != NULL ? (char *)prepared[0] : memory == NULL ? NULL : memory + bytes,
+  operand = sgemm__operand_at(&args->a,
+                              prepared[0] != NULL ? (char *)prepared[0]
+                              : memory == NULL    ? NULL
+                                                  : memory + bytes,
                               args->m, args->k, sgemm__matrices_of(args->batch, args->stride_a), v->parts);
   args->a.ready = prepared[0] != NULL;
   bytes += args->a.ready ? 0 : operand;
-  operand = sgemm__operand_at(&args->b, prepared[1] != NULL ? (char *)prepared[1] : memory == NULL ? NULL : memory + bytes,
+  operand = sgemm__operand_at(&args->b,
+                              prepared[1] != NULL ? (char *)prepared[1]
+                              : memory == NULL    ? NULL
+                                                  : memory + bytes,
                               args->n, args->k, sgemm__matrices_of(args->batch, args->stride_b), v->parts);
   args->b.ready = prepared[1] != NULL;
   bytes += args->b.ready ? 0 : operand;
@@ -925,12 +932,14 @@ static inline double sgemm__strict_cost(const sgemm_plan *plan, const sgemm_para
   return sgemm__cost(plan, &r, &q, &sgemm__measured);
 }
 
-/* Clocks of a row of SGEMM_TENSORS: a chunk of a tile, and what a tile takes besides. Measured on an H200. */
+/* Clocks of a row of SGEMM_TENSORS: for a chunk of a tile, and for what a tile takes besides. From times of squares of 1024
+   to 4096 on an H200. */
 typedef struct sgemm__tensor_figures {
   double chunk, round;
 } sgemm__tensor_figures;
 static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
-    {2430, 9000}, {1400, 6000}, {800, 5000}, {4450, 9000}, {2400, 6000}, {1300, 5000}};
+    {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}};
+enum { SGEMM__SPLIT_CLOCKS = 4000 }; /* of a split, however small, besides its launch */
 
 /* Reckoned clocks of a tensor plan: the split at the speed of memory, then the busiest SM's tiles one after the other. */
 static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sgemm_params *p,
@@ -947,7 +956,7 @@ static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sge
   const double tiles = sgemm__ceil(m / v->BM) * sgemm__ceil(n / v->BN) * batch * plan->planes;
   const double chunks = sgemm__ceil((double)SGEMM__CHUNKS(a.k) / plan->planes);
   const double launches = (bytes > 0.0) + 2.0 + (plan->planes > 1);
-  return launches * sgemm__measured.launch + bytes * byte +
+  return launches * sgemm__measured.launch + (bytes > 0.0 ? SGEMM__SPLIT_CLOCKS : 0.0) + bytes * byte +
          sgemm__ceil(tiles / machine->multiprocessors) * (chunks * f->chunk + f->round) +
          (plan->planes > 1 ? m * n * batch * 8.0 * plan->planes * byte : 0.0);
 }
@@ -1127,34 +1136,37 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   sgemm__args whole, args;
   const int64_t bytes = sgemm__tensor_workspace(plan, p, &whole);
   const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
-  const double works = (double)tiles_m * (double)tiles_n * (double)whole.batch * plan->planes;
   const int64_t blocks_k = sgemm__ceil_div(whole.k, SGEMM__UNIT_K);
+  const int planes = (int)sgemm__ceil_div(blocks_k, sgemm__ceil_div(blocks_k, plan->planes)); /* none of them empty */
   sgemm_params without = *p;
   sgemm__grid grid = {0, 1, 1, 0, 1, 0};
   sgemm_plan strict;
   sgemm_status status;
+  double works;
   if (bytes > p->workspace_bytes)
     return SGEMM_ERROR_WORKSPACE;
   if ((double)tiles_m * (double)tiles_n > 2147483647.0 || whole.batch > (int64_t)65535 * 65535 ||
-      (plan->planes > 1 && (double)whole.m * (double)sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS) > 2147483647.0))
+      (planes > 1 && (double)whole.m * (double)sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS) > 2147483647.0))
     return SGEMM_ERROR_GRID;
   status = sgemm__split_operands(&whole, v->format, stream);
   if (status != SGEMM_SUCCESS)
     return status;
   whole.tiles_m = (uint32_t)tiles_m;
   whole.tiles_n = (uint32_t)tiles_n;
-  whole.k_plane = sgemm__ceil_div(blocks_k, plan->planes) * SGEMM__UNIT_K;
+  whole.k_plane = sgemm__ceil_div(blocks_k, planes) * SGEMM__UNIT_K;
+  whole.planes = planes;
+  works = (double)tiles_m * (double)tiles_n * (double)whole.batch * planes;
   args = whole;
-  if (plan->planes > 1)
-    sgemm__into_planes(&args, (float *)((char *)p->workspace + bytes) - args.m * sgemm__ceil_div(args.n, 4) * 4 *
-                                                                            args.batch * plan->planes,
-                       plan->planes);
+  if (planes > 1) /* which are the last in the workspace */
+    sgemm__into_planes(
+        &args, (float *)((char *)p->workspace + bytes) - args.m * sgemm__ceil_div(args.n, 4) * 4 * args.batch * planes,
+        planes);
   grid.x = (unsigned)(works < machine->multiprocessors ? works : machine->multiprocessors);
   grid.threads = (unsigned)v->threads;
   grid.shared = (unsigned)v->shared;
   status = sgemm__launch(SGEMM__TENSORS + (int)plan->tensor, 0, grid, &args, stream);
-  if (status == SGEMM_SUCCESS && plan->planes > 1)
-    status = sgemm__sum_planes_of(&whole, &args, plan->planes, stream);
+  if (status == SGEMM_SUCCESS && planes > 1)
+    status = sgemm__sum_planes_of(&whole, &args, planes, stream);
   if (status != SGEMM_SUCCESS)
     return status;
   without.workspace_bytes = 0; /* which is in use */
@@ -1255,9 +1267,9 @@ static inline sgemm_status sgemm_prepare(const sgemm_params *p, char which, void
    gave a row. */
 static inline sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *verdict, sgemm_stream stream) {
   return p == NULL ? SGEMM_ERROR_PARAMS
-                   : p->workspace == NULL || p->workspace_bytes < 128
-                         ? SGEMM_ERROR_WORKSPACE
-                         : sgemm__copy_word(verdict, (const uint32_t *)p->workspace, stream);
+         : p->workspace == NULL || p->workspace_bytes < 128
+             ? SGEMM_ERROR_WORKSPACE
+             : sgemm__copy_word(verdict, (const uint32_t *)p->workspace, stream);
 }
 
 /* Bytes of workspace with which sgemm_run() is at its best for p on the current device: 0 where it needs none. With less,

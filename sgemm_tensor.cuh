@@ -51,7 +51,9 @@ SGEMM__DEVICE int sgemm__part_b(int format, int i) {
 SGEMM__DEVICE int64_t sgemm__chunk_bytes(const sgemm__operand *o, int format) {
   return o->rows * SGEMM__ROW_BYTES(sgemm__parts(format));
 }
-SGEMM__DEVICE int64_t sgemm__unit_at(int64_t row) { return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2; }
+SGEMM__DEVICE int64_t sgemm__unit_at(int64_t row) {
+  return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2;
+}
 
 SGEMM__DEVICE int64_t sgemm__unit_blocks(int64_t k) { return (k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K; }
 
@@ -61,7 +63,7 @@ SGEMM__DEVICE int64_t sgemm__unit_blocks(int64_t k) { return (k + SGEMM__UNIT_K 
    have: bit 4 + i for -150 + 10 i to -141 + 10 i. */
 enum {
   SGEMM__MARK_NONFINITE = 1, /* an Inf or a NaN */
-  SGEMM__MARK_SPREAD = 2,    /* 32 k of a row with SGEMM__MANY or more elements, not 0, that are not whole */
+  SGEMM__MARK_SPREAD = 2,    /* 16 k of a row with SGEMM__MANY or more elements, not 0, that are not whole */
   SGEMM__MARK_LOST = 4,      /* an element, not 0, that is not whole */
   SGEMM__MARK_LONE = 8,      /* a row with one element that is not 0, among others that are */
   SGEMM__MARK_RANGE = 16     /* the lowest of the bits of exponents */
@@ -100,76 +102,83 @@ SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
 
 /* ---- Split ------------------------------------------------------------------------------------------------------- */
 
-/* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; from there a thread takes 32
-   k of a row into registers, finds with the three others of the row its unit, and writes the parts, 16 bytes at a time.
-   row_words: 8 of shared memory for each of the 64 rows. */
-enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4 }; /* a multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice */
+/* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; from there a thread takes 16
+   k of a row into registers, finds with the seven others of the row its unit, and writes the parts, 16 bytes at a time.
+   row_words: 16 of shared memory for each of the 64 rows. */
+enum {
+  SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4
+}; /* a multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice */
 
 SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, uint32_t *row_words, uint32_t *mark) {
   const int t = sgemm__thread(), parts = sgemm__parts(format);
-  const int64_t blocks_k = sgemm__unit_blocks(p->k), chunks = SGEMM__CHUNKS(p->k);
-  /* Which panel. The blocks of A come first. */
-  const int64_t blocks_a = p->a.ready ? 0 : p->a.rows / SGEMM__PANEL * p->a.batch * blocks_k;
+  const uint32_t blocks_k = (uint32_t)sgemm__unit_blocks(p->k);
+  const int64_t chunks = SGEMM__CHUNKS(p->k);
+  /* Which panel. The blocks of A come first, and all are fewer than 2^31. */
+  const uint32_t panels_a = (uint32_t)(p->a.rows / SGEMM__PANEL);
+  const uint32_t blocks_a = p->a.ready ? 0 : panels_a * (uint32_t)p->a.batch * blocks_k;
   const int of_b = sgemm__block_x() >= blocks_a;
   const sgemm__operand *o = of_b ? &p->b : &p->a;
   const float *X = of_b ? p->B : p->A;
   const int64_t ld = of_b ? p->ldb : p->lda, extent = of_b ? p->n : p->m;
   const int along_k = of_b ? p->trans_b : !p->trans_a;
-  const int64_t number = sgemm__block_x() - (of_b ? blocks_a : 0), panels = o->rows / SGEMM__PANEL;
-  const int64_t k0 = number % blocks_k * SGEMM__UNIT_K, e0 = number / blocks_k % panels * SGEMM__PANEL;
-  const int64_t batch = number / blocks_k / panels, block_k = batch * blocks_k + k0 / SGEMM__UNIT_K;
-  const int e = t % 64, quarter = t / 64; /* the thread's row and 32 k */
-  const int64_t chunk = k0 / SGEMM__CHUNK_K + quarter;
-  float x[32], scale;
+  const uint32_t number = sgemm__block_x() - (of_b ? blocks_a : 0);
+  const uint32_t panels = of_b ? (uint32_t)(p->b.rows / SGEMM__PANEL) : panels_a, line = number / blocks_k;
+  const int64_t k0 = (int64_t)(number % blocks_k) * SGEMM__UNIT_K, e0 = (int64_t)(line % panels) * SGEMM__PANEL;
+  const int64_t batch = line / panels, block_k = batch * blocks_k + number % blocks_k;
+  const int e = t % 64, share = t / 64; /* the thread's row and 16 k */
+  const int64_t chunk = k0 / SGEMM__CHUNK_K + share / 2;
+  float x[16], scale;
   uint32_t largest = 0, others = 0, bits = 0;
   int i, j, part, exponent, lost = 0;
-  X += batch * (of_b ? p->stride_b : p->stride_a);
+  /* Along k a row of the block's threads takes 128 k of 4 rows at a time, else 64 rows of 8 k. */
+  const int lines = along_k ? 4 : 8, wide = along_k ? 128 : 64, first = t / wide, across = t % wide;
+  const int64_t line0 = (along_k ? e0 : k0) + first, end = along_k ? extent : p->k;
+  const int64_t col = (along_k ? k0 : e0) + across, cols = along_k ? p->k : extent;
+  float *to_shared = shared + (along_k ? first * SGEMM__SPLIT_PITCH + across : across * SGEMM__SPLIT_PITCH + first);
+  X += batch * (of_b ? p->stride_b : p->stride_a) + line0 * ld + col;
   /* Fetch, then place: all loads under way before the first is waited for. */
   SGEMM__UNROLL
-  for (i = 0; i < 32; i++) {
-    const int k = along_k ? t % 128 : i * 4 + t / 64, row = along_k ? i * 2 + t / 128 : t % 64;
+  for (i = 0; i < 16; i++) {
     x[i] = 0.0f;
-    if (e0 + row < extent && k0 + k < p->k)
-      x[i] = sgemm__load_global(X + (along_k ? (e0 + row) * ld + k0 + k : (k0 + k) * ld + e0 + row));
+    if (col < cols && line0 + i * lines < end)
+      x[i] = sgemm__load_global(X + i * lines * ld);
   }
   SGEMM__UNROLL
-  for (i = 0; i < 32; i++) {
-    const int k = along_k ? t % 128 : i * 4 + t / 64, row = along_k ? i * 2 + t / 128 : t % 64;
-    sgemm__store_shared(shared + row * SGEMM__SPLIT_PITCH + k, x[i]);
-  }
+  for (i = 0; i < 16; i++)
+    sgemm__store_shared(to_shared + i * lines * (along_k ? SGEMM__SPLIT_PITCH : 1), x[i]);
   if (t == 0)
     *mark = 0;
   sgemm__barrier();
   /* The row's largest, and how many of it are not 0. */
   SGEMM__UNROLL
-  for (i = 0; i < 32; i += 4)
-    sgemm__load_shared4(x + i, shared + e * SGEMM__SPLIT_PITCH + quarter * 32 + i);
+  for (i = 0; i < 16; i += 4)
+    sgemm__load_shared4(x + i, shared + e * SGEMM__SPLIT_PITCH + share * 16 + i);
   SGEMM__UNROLL
-  for (i = 0; i < 32; i++) {
+  for (i = 0; i < 16; i++) {
     const uint32_t size = sgemm__bits_of(x[i]) & 0x7fffffff;
     largest = largest > size ? largest : size;
     others += size != 0;
   }
-  row_words[quarter * 64 + e] = largest;
-  row_words[(4 + quarter) * 64 + e] = others;
+  row_words[share * 64 + e] = largest;
+  row_words[(8 + share) * 64 + e] = others;
   sgemm__barrier();
   others = 0;
   SGEMM__UNROLL
-  for (i = 0; i < 4; i++) {
+  for (i = 0; i < 8; i++) {
     largest = largest > row_words[i * 64 + e] ? largest : row_words[i * 64 + e];
-    others += row_words[(4 + i) * 64 + e];
+    others += row_words[(8 + i) * 64 + e];
   }
   /* The scale is a normal number for every exponent, and so is its inverse, the unit. */
   exponent = (int)(largest >> 23) - 127;
   exponent = exponent < sgemm__top(format) - 126 ? sgemm__top(format) - 126 : exponent > 126 ? 126 : exponent;
   exponent = largest == 0 ? sgemm__top(format) : exponent;
   scale = sgemm__float_of((uint32_t)(sgemm__top(format) - exponent + 127) << 23);
-  if (quarter == 0)
+  if (share == 0)
     sgemm__store_global(o->units + block_k * o->rows + e0 + sgemm__unit_at(e),
                         sgemm__float_of((uint32_t)(exponent - sgemm__top(format) + 127) << 23));
   /* Marks. */
   SGEMM__UNROLL
-  for (i = 0; i < 32; i++) {
+  for (i = 0; i < 16; i++) {
     x[i] *= scale;
     lost += x[i] != 0.0f && fabsf(x[i]) < sgemm__whole_from(format);
   }
@@ -189,7 +198,7 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
     char *to = (char *)o->planes + (batch * chunks + chunk) * sgemm__chunk_bytes(o, format) +
                (e0 + e) / 8 * (SGEMM__GROUP_BYTES * parts) + e % 8 * 16;
     SGEMM__UNROLL
-    for (i = 0; i < 32; i += 8) {
+    for (i = 0; i < 16; i += 8) {
       uint32_t words[3][4];
       SGEMM__UNROLL
       for (j = 0; j < 8; j++) {
@@ -203,7 +212,7 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
       }
       SGEMM__UNROLL
       for (part = 0; part < parts; part++)
-        sgemm__store_words4(to + part * SGEMM__GROUP_BYTES + i / 8 * 128, words[part]);
+        sgemm__store_words4(to + part * SGEMM__GROUP_BYTES + (share % 2 * 2 + i / 8) * 128, words[part]);
     }
   }
   sgemm__barrier();
@@ -224,79 +233,79 @@ typedef struct sgemm__work {
   int64_t begin, end;             /* chunks */
 } sgemm__work;
 
-SGEMM__DEVICE int64_t sgemm__works(const sgemm__args *p, int64_t planes) {
-  return (int64_t)p->tiles_m * p->tiles_n * planes * p->batch;
+SGEMM__DEVICE int64_t sgemm__works(const sgemm__args *p) {
+  return (int64_t)p->tiles_m * p->tiles_n * p->planes * p->batch;
 }
 
-SGEMM__DEVICE sgemm__work sgemm__work_at(const sgemm__args *p, const sgemm__tensor_shape *s, int64_t planes, int64_t w) {
+SGEMM__DEVICE sgemm__work sgemm__work_at(const sgemm__args *p, const sgemm__tensor_shape *s, int64_t w) {
   const int64_t tiles = (int64_t)p->tiles_m * p->tiles_n, chunks = SGEMM__CHUNKS(p->k);
   const sgemm__dealt at = sgemm__deal(p, (uint32_t)(w % tiles));
   sgemm__work work;
   work.row = (int64_t)at.row * s->BM;
   work.col = (int64_t)at.col * s->BN;
-  work.plane = w / tiles % planes;
-  work.batch = w / tiles / planes;
+  work.plane = w / tiles % p->planes;
+  work.batch = w / tiles / p->planes;
   work.begin = work.plane * (p->k_plane / SGEMM__CHUNK_K);
   work.end = work.begin + p->k_plane / SGEMM__CHUNK_K;
   work.end = work.end < chunks ? work.end : chunks;
   return work;
 }
 
-/* The verdict of this call, which each block works out for itself and the first one writes down. words: 3 of shared memory. */
-SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__args *p, uint32_t *words, int threads) {
+/* The verdict of this call, which each block works out for itself and the first one writes down. By `threads` threads, each
+   warp of which arrives once at `found`; words: 2 of shared memory, 0 before. */
+SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__args *p, uint32_t *words, sgemm__mbarrier *found, int threads) {
   const int64_t blocks_k = sgemm__unit_blocks(p->k);
   const int64_t of_a = p->a.rows / SGEMM__PANEL * blocks_k * p->a.batch;
   const int64_t of_b = p->b.rows / SGEMM__PANEL * blocks_k * p->b.batch;
-  uint32_t a = 0, b = 0;
+  uint32_t a = 0, b = 0, verdict;
   int64_t i;
-  if (sgemm__thread() < 2)
-    words[sgemm__thread()] = 0;
-  sgemm__barrier();
   for (i = sgemm__thread(); i < of_a; i += threads)
     a |= p->a.marks[i];
   for (i = sgemm__thread(); i < of_b; i += threads)
     b |= p->b.marks[i];
   sgemm__or_shared(words, a);
   sgemm__or_shared(words + 1, b);
-  sgemm__barrier();
-  if (sgemm__thread() == 0) {
-    words[2] = sgemm__verdict(words[0], words[1]);
-    if (sgemm__block_x() == 0)
-      *p->verdict = words[2];
-  }
-  sgemm__barrier();
-  return words[2];
+  sgemm__warp_barrier();
+  if (sgemm__thread() % 32 == 0)
+    sgemm__mbarrier_arrive(found);
+  sgemm__mbarrier_wait(found, 0);
+  verdict = sgemm__verdict(words[0], words[1]);
+  if (sgemm__thread() == 0 && sgemm__block_x() == 0)
+    *p->verdict = verdict;
+  return verdict;
 }
 
-/* C <- alpha * x + beta * C for two neighbours of a row, (x, y) at columns col and col + 1. */
-SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, float x, float y) {
+/* C <- alpha * x + beta * C for two neighbours of a row, the first at column col. pairs: 1 if each pair is inside C or
+   outside, and aligned to 8 bytes. */
+SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, int pairs, float x, float y) {
   x *= p->alpha;
   y *= p->alpha;
-  if (col + 1 < p->n && (uintptr_t)C % 8 == 0) {
-    if (p->beta != 0.0f) {
-      x = sgemm__fma(p->beta, sgemm__load_result(C), x);
-      y = sgemm__fma(p->beta, sgemm__load_result(C + 1), y);
-    }
+  if (col < p->n && p->beta != 0.0f)
+    x = sgemm__fma(p->beta, sgemm__load_result(C), x);
+  if (col + 1 < p->n && p->beta != 0.0f)
+    y = sgemm__fma(p->beta, sgemm__load_result(C + 1), y);
+  if (col < p->n && pairs)
     sgemm__store_global2(C, x, y);
-    return;
+  else {
+    if (col < p->n)
+      sgemm__store_global(C, x);
+    if (col + 1 < p->n)
+      sgemm__store_global(C + 1, y);
   }
-  if (col < p->n)
-    sgemm__store_global(C, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C), x) : x);
-  if (col + 1 < p->n)
-    sgemm__store_global(C + 1, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C + 1), y) : y);
 }
 
 #if SGEMM__HAS_wgmma
 
-/* The warpgroup that copies: one thread of it fills buffer after buffer, as the others empty them. */
+/* The warpgroup that copies: one thread of it fills buffer after buffer, as the others empty them. All buffers are filled
+   once while the guard is still at work; if it fires, the others set *stop before they empty the first. */
 SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *s, char *shared, sgemm__mbarrier *full,
-                               sgemm__mbarrier *empty, int64_t planes) {
+                               sgemm__mbarrier *empty, const uint32_t *stop) {
   const int row_bytes = SGEMM__ROW_BYTES(sgemm__parts(s->format)), units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
   const int64_t chunks = SGEMM__CHUNKS(p->k), blocks_k = sgemm__unit_blocks(p->k);
   int64_t w;
-  int i = 0, parity = 1; /* the first round finds all buffers empty */
-  for (w = sgemm__block_x(); w < sgemm__works(p, planes); w += sgemm__blocks()) {
-    const sgemm__work work = sgemm__work_at(p, s, planes, w);
+  int i = 0, parity = 1, first_round = 1; /* which finds all buffers empty */
+  for (w = sgemm__block_x(); w < sgemm__works(p); w += sgemm__blocks()) {
+    const sgemm__work work = sgemm__work_at(p, s, w);
     const int64_t a_batch = p->a.batch > 1 ? work.batch : 0, b_batch = p->b.batch > 1 ? work.batch : 0;
     const char *a = (const char *)p->a.planes + ((a_batch * chunks + work.begin) * p->a.rows + work.row) * row_bytes;
     const char *b = (const char *)p->b.planes + ((b_batch * chunks + work.begin) * p->b.rows + work.col) * row_bytes;
@@ -310,6 +319,8 @@ SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *
       float *to_units = (float *)(to + SGEMM__CHUNK_BYTES(s->BM, s->BN, sgemm__parts(s->format)));
       const int fresh = c % units == 0;
       sgemm__mbarrier_wait(empty + i, parity);
+      if (!first_round && *(const volatile uint32_t *)stop)
+        return;
       sgemm__mbarrier_expect(full + i, (s->BM + s->BN) * row_bytes + (fresh ? 4 * s->BM + 8 * s->BN : 0));
       sgemm__copy_bulk(to, a, s->BM * row_bytes, full + i);
       sgemm__copy_bulk(to + s->BM * row_bytes, b, s->BN * row_bytes, full + i);
@@ -326,6 +337,7 @@ SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *
       if (++i == s->bufs) {
         i = 0;
         parity ^= 1;
+        first_round = 0;
       }
     }
   }
@@ -334,15 +346,18 @@ SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *
 /* Two warpgroups of 64 rows each that multiply, one that copies; blocks stay for tile after tile. The accumulators are in
    units of B's columns, which change every 128 k. acc: BN/2 registers, sum: WN/2. */
 SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor_shape *s, float *tiles,
-                                       sgemm__mbarrier *full, float *acc, float *sum) {
+                                       sgemm__mbarrier *full, uint32_t *words, float *acc, float *sum) {
   const int parts = sgemm__parts(s->format), group = SGEMM__GROUP_BYTES * parts;
   const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, parts), units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
-  const int64_t chunks = SGEMM__CHUNKS(p->k), planes = (chunks * SGEMM__CHUNK_K + p->k_plane - 1) / p->k_plane;
   const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32;
   char *shared = (char *)tiles;
-  sgemm__mbarrier *empty = full + s->bufs;
+  sgemm__mbarrier *empty = full + s->bufs, *found = empty + s->bufs;
   int64_t w, c;
   int i = 0, parity = 0, g, h, j, product;
+  if (sgemm__thread() < 3)
+    words[sgemm__thread()] = 0;
+  if (sgemm__thread() == 0)
+    sgemm__mbarrier_init(found, 8);
   if (sgemm__thread() < s->bufs) {
     sgemm__mbarrier_init(full + sgemm__thread(), 1);
     sgemm__mbarrier_init(empty + sgemm__thread(), 8); /* warps that multiply */
@@ -352,12 +367,28 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
   if (warp >= 8) {
     sgemm__fewer_registers();
     if (sgemm__thread() == 8 * 32)
-      sgemm__feed(p, s, shared, full, empty, planes);
+      sgemm__feed(p, s, shared, full, empty, words + 2);
     return;
   }
   sgemm__more_registers();
-  for (w = sgemm__block_x(); w < sgemm__works(p, planes); w += sgemm__blocks()) {
-    const sgemm__work work = sgemm__work_at(p, s, planes, w);
+  if (sgemm__guard(p, words, found, 256) != 0) {
+    /* The copies that are under way must end before the block does. */
+    int64_t filled = 0;
+    for (w = sgemm__block_x(); w < sgemm__works(p) && filled < s->bufs; w += sgemm__blocks()) {
+      const sgemm__work work = sgemm__work_at(p, s, w);
+      filled += work.end - work.begin;
+    }
+    for (j = 0; j < s->bufs && j < filled; j++)
+      sgemm__mbarrier_wait(full + j, 0);
+    if (lane == 0) {
+      words[2] = 1;
+      for (j = 0; j < s->bufs; j++)
+        sgemm__mbarrier_arrive(empty + j);
+    }
+    return;
+  }
+  for (w = sgemm__block_x(); w < sgemm__works(p); w += sgemm__blocks()) {
+    const sgemm__work work = sgemm__work_at(p, s, w);
     float a_unit0 = 1.0f, a_unit8 = 1.0f; /* of the thread's row, and of the one 8 below */
     SGEMM__UNROLL
     for (j = 0; j < s->BN / 2; j++)
@@ -384,13 +415,13 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         SGEMM__UNROLL
         for (product = 0; product < sgemm__products(s->format); product++)
           SGEMM__UNROLL
-          for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
-            const int at = j / 2 * buffer + j % 2 * 256;
-            sgemm__wgmma(sum, sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
-                         sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
-                                                       h * (s->WN / 8) * group),
-                         product + j > 0, s->format, s->WN);
-          }
+        for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
+          const int at = j / 2 * buffer + j % 2 * 256;
+          sgemm__wgmma(sum, sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
+                       sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
+                                                     h * (s->WN / 8) * group),
+                       product + j > 0, s->format, s->WN);
+        }
         sgemm__wgmma_commit();
         /* Meanwhile, what is there into B's new units, by the difference of their exponents. */
         if (fresh) {
@@ -419,8 +450,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         /* Promote. */
         SGEMM__UNROLL
         for (j = 0; j < s->WN / 2; j++)
-          acc[h * (s->WN / 2) + j] =
-              sgemm__fma(sum[j], j % 4 < 2 ? a_unit0 : a_unit8, acc[h * (s->WN / 2) + j]);
+          acc[h * (s->WN / 2) + j] = sgemm__fma(sum[j], j % 4 < 2 ? a_unit0 : a_unit8, acc[h * (s->WN / 2) + j]);
       }
       i += s->chunks;
       if (i == s->bufs) {
@@ -435,6 +465,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
       const int64_t blocks_k = sgemm__unit_blocks(p->k);
       const float *last = p->b.units + (b_batch * blocks_k + (work.end - 1) / units) * p->b.rows;
       float *C = p->C + work.batch * p->stride_c + work.plane * p->stride_plane + row * p->ldc + col;
+      const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
       SGEMM__UNROLL
       for (g = 0; g < s->BN / 8; g++) {
         if (col + g * 8 < p->n) {
@@ -443,7 +474,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
           SGEMM__UNROLL
           for (h = 0; h < 2; h++)
             if (row + 8 * h < p->m)
-              sgemm__store_pair(p, C + 8 * h * p->ldc + g * 8, col + g * 8, acc[g * 4 + h * 2] * unit0,
+              sgemm__store_pair(p, C + 8 * h * p->ldc + g * 8, col + g * 8, pairs, acc[g * 4 + h * 2] * unit0,
                                 acc[g * 4 + h * 2 + 1] * unit1);
         }
       }
@@ -454,13 +485,12 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
 #define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, bufs)                                                                     \
   {                                                                                                                    \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
-    SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs));                                                                     \
+    SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs) + 1);                                                                 \
     SGEMM__SHARED_WORDS(words, 3);                                                                                     \
     float acc[(BN) / 2], sum[(WN) / 2];                                                                                \
     sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
-    if (sgemm__guard(&args, words, SGEMM__TENSOR_THREADS_wgmma) == 0)                                                  \
-      sgemm__tensor_wgmma(&args, &shape, tiles, barriers, acc, sum);                                                   \
+    sgemm__tensor_wgmma(&args, &shape, tiles, barriers, words, acc, sum);                                              \
   }
 #else
 #define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, bufs) (void)shape, (void)args; /* sgemm_machine.wgmma says so */
@@ -476,13 +506,13 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
   SGEMM__RULE((BN) % (WN) == 0 && (BN) <= 256, "BN must be a multiple of WN, and at most 256", name)                   \
   SGEMM__RULE(((chunks) == 1 || (chunks) == 2) && (bufs) % (chunks) == 0 && (bufs) <= 8,                               \
               "chunks must be 1 or 2 and divide bufs, of at most 8", name)                                             \
-  SGEMM__RULE((bufs) * SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                               \
+  SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                                 \
               "shared memory of a block is at most 227 KiB, with its mbarriers", name)
 
 #define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
   SGEMM__TENSOR_RULES_##engine(SGEMM__TENSOR_NAME(engine, format, BM, BN), format, BM, BN, WN, chunks, bufs)           \
-  SGEMM__GLOBAL(SGEMM__TENSOR_NAME(engine, format, BM, BN), SGEMM__TENSOR_THREADS_##engine, 1)                         \
-  (const sgemm__args args) {                                                                                           \
+      SGEMM__GLOBAL(SGEMM__TENSOR_NAME(engine, format, BM, BN), SGEMM__TENSOR_THREADS_##engine,                        \
+                    1)(const sgemm__args args) {                                                                       \
     const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, chunks, bufs};                               \
     SGEMM__TENSOR_BODY_##engine(BM, BN, WN, bufs)                                                                      \
   }
@@ -490,13 +520,13 @@ SGEMM_TENSORS(SGEMM__X)
 #undef SGEMM__X
 
 #define SGEMM__X(format, parts, idea)                                                                                  \
-  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 4)(const sgemm__args args) {                               \
+  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 3)(const sgemm__args args) {                               \
     SGEMM__SHARED(panel, SGEMM__PANEL *SGEMM__SPLIT_PITCH);                                                            \
-    SGEMM__SHARED_WORDS(row_words, 8 * SGEMM__PANEL);                                                                  \
+    SGEMM__SHARED_WORDS(row_words, 16 * SGEMM__PANEL);                                                                 \
     SGEMM__SHARED_WORDS(mark, 1);                                                                                      \
     sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
-    sgemm__split(&args, SGEMM_FORMAT_##format, panel, row_words, mark);                                                 \
+    sgemm__split(&args, SGEMM_FORMAT_##format, panel, row_words, mark);                                                \
   }
 SGEMM_FORMATS(SGEMM__X)
 #undef SGEMM__X
