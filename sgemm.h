@@ -1127,8 +1127,10 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   sgemm__args whole, args;
   const int64_t bytes = sgemm__tensor_workspace(plan, p, &whole);
   const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
-  const double works = (double)tiles_m * (double)tiles_n * (double)whole.batch * plan->planes;
-  const int64_t blocks_k = sgemm__ceil_div(whole.k, SGEMM__UNIT_K);
+  /* Planes are of whole units, so that the last of a plan's may be left without any k; those are neither made nor summed. */
+  const int64_t blocks_k = sgemm__ceil_div(whole.k, SGEMM__UNIT_K), share = sgemm__ceil_div(blocks_k, plan->planes);
+  const int planes = (int)sgemm__ceil_div(blocks_k, share);
+  const double works = (double)tiles_m * (double)tiles_n * (double)whole.batch * planes;
   sgemm_params without = *p;
   sgemm__grid grid = {0, 1, 1, 0, 1, 0};
   sgemm_plan strict;
@@ -1136,25 +1138,25 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   if (bytes > p->workspace_bytes)
     return SGEMM_ERROR_WORKSPACE;
   if ((double)tiles_m * (double)tiles_n > 2147483647.0 || whole.batch > (int64_t)65535 * 65535 ||
-      (plan->planes > 1 && (double)whole.m * (double)sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS) > 2147483647.0))
+      (planes > 1 && (double)whole.m * (double)sgemm__ceil_div(whole.n, SGEMM__SUM_THREADS) > 2147483647.0))
     return SGEMM_ERROR_GRID;
   status = sgemm__split_operands(&whole, v->format, stream);
   if (status != SGEMM_SUCCESS)
     return status;
   whole.tiles_m = (uint32_t)tiles_m;
   whole.tiles_n = (uint32_t)tiles_n;
-  whole.k_plane = sgemm__ceil_div(blocks_k, plan->planes) * SGEMM__UNIT_K;
+  whole.k_plane = share * SGEMM__UNIT_K;
   args = whole;
-  if (plan->planes > 1)
+  if (planes > 1)
     sgemm__into_planes(&args, (float *)((char *)p->workspace + bytes) - args.m * sgemm__ceil_div(args.n, 4) * 4 *
-                                                                            args.batch * plan->planes,
-                       plan->planes);
+                                                                            args.batch * planes,
+                       planes);
   grid.x = (unsigned)(works < machine->multiprocessors ? works : machine->multiprocessors);
   grid.threads = (unsigned)v->threads;
   grid.shared = (unsigned)v->shared;
   status = sgemm__launch(SGEMM__TENSORS + (int)plan->tensor, 0, grid, &args, stream);
-  if (status == SGEMM_SUCCESS && plan->planes > 1)
-    status = sgemm__sum_planes_of(&whole, &args, plan->planes, stream);
+  if (status == SGEMM_SUCCESS && planes > 1)
+    status = sgemm__sum_planes_of(&whole, &args, planes, stream);
   if (status != SGEMM_SUCCESS)
     return status;
   without.workspace_bytes = 0; /* which is in use */
