@@ -1,8 +1,8 @@
-/* sgemm.h: single-precision matrix multiplication on NVIDIA GPUs, from two headers.       version 0.1.0, MIT licence
+/* sgemm.h: single-precision matrix multiplication on NVIDIA GPUs, from three headers.     version 0.1.0, MIT licence
 
        C = alpha * op(A) * op(B) + beta * C            A, B, C row-major, op(X) = X or its transpose, IEEE fp32 FMA
 
-   USE.  Copy sgemm.h and sgemm_kernels.cuh into the project. One .cu file emits the kernels:
+   USE.  Copy sgemm.h, sgemm_kernels.cuh and sgemm_tensor.cuh into the project. One .cu file emits the kernels:
 
        #define SGEMM_IMPLEMENTATION
        #include "sgemm.h"
