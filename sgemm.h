@@ -1,8 +1,8 @@
-/* sgemm.h: single-precision matrix multiplication on NVIDIA GPUs, from two headers.       version 0.1.0, MIT licence
+/* sgemm.h: single-precision matrix multiplication on NVIDIA GPUs, from three headers.     version 0.1.0, MIT licence
 
        C = alpha * op(A) * op(B) + beta * C            A, B, C row-major, op(X) = X or its transpose, IEEE fp32 FMA
 
-   USE.  Copy sgemm.h and sgemm_kernels.cuh into the project. One .cu file emits the kernels:
+   USE.  Copy sgemm.h, sgemm_kernels.cuh and sgemm_tensor.cuh into the project. One .cu file emits the kernels:
 
        #define SGEMM_IMPLEMENTATION
        #include "sgemm.h"
@@ -1136,13 +1136,14 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   sgemm__args whole, args;
   const int64_t bytes = sgemm__tensor_workspace(plan, p, &whole);
   const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
-  const int64_t blocks_k = sgemm__ceil_div(whole.k, SGEMM__UNIT_K);
-  const int planes = (int)sgemm__ceil_div(blocks_k, sgemm__ceil_div(blocks_k, plan->planes)); /* none of them empty */
+  /* Planes are of whole units, so that the last of a plan's may be left without any k; those are neither made nor summed. */
+  const int64_t blocks_k = sgemm__ceil_div(whole.k, SGEMM__UNIT_K), share = sgemm__ceil_div(blocks_k, plan->planes);
+  const int planes = (int)sgemm__ceil_div(blocks_k, share);
+  const double works = (double)tiles_m * (double)tiles_n * (double)whole.batch * planes;
   sgemm_params without = *p;
   sgemm__grid grid = {0, 1, 1, 0, 1, 0};
   sgemm_plan strict;
   sgemm_status status;
-  double works;
   if (bytes > p->workspace_bytes)
     return SGEMM_ERROR_WORKSPACE;
   if ((double)tiles_m * (double)tiles_n > 2147483647.0 || whole.batch > (int64_t)65535 * 65535 ||
@@ -1153,9 +1154,8 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
     return status;
   whole.tiles_m = (uint32_t)tiles_m;
   whole.tiles_n = (uint32_t)tiles_n;
-  whole.k_plane = sgemm__ceil_div(blocks_k, planes) * SGEMM__UNIT_K;
+  whole.k_plane = share * SGEMM__UNIT_K;
   whole.planes = planes;
-  works = (double)tiles_m * (double)tiles_n * (double)whole.batch * planes;
   args = whole;
   if (planes > 1) /* which are the last in the workspace */
     sgemm__into_planes(

@@ -157,10 +157,10 @@ sgemm_status sgemm_machine_query(sgemm_machine *out);
 
 /* The kernels that are no variant's, numbered behind SGEMM_VARIANT_COUNT - 1. */
 enum {
-  SGEMM__SUM_PLANES = SGEMM_VARIANT_COUNT,
-  SGEMM__SPLITS,                                       /* one a format */
-  SGEMM__TENSORS = SGEMM__SPLITS + SGEMM_FORMAT_COUNT, /* one a row */
-  SGEMM__KERNEL_COUNT = SGEMM__TENSORS + SGEMM_TENSOR_COUNT
+  SGEMM__SUM_PLANES = (int)SGEMM_VARIANT_COUNT,
+  SGEMM__SPLITS,                                            /* one a format */
+  SGEMM__TENSORS = SGEMM__SPLITS + (int)SGEMM_FORMAT_COUNT, /* one a row */
+  SGEMM__KERNEL_COUNT = SGEMM__TENSORS + (int)SGEMM_TENSOR_COUNT
 };
 
 /* Launches a compiled kernel: of a variant that for ops = 2 * (A transposed) + (B transposed). */
@@ -584,7 +584,6 @@ SGEMM__DEVICE void sgemm__wgmma(float *d, sgemm__matrices a, sgemm__matrices b, 
 
 #elif defined(SGEMM_CPU) && SGEMM_CPU
 #include "cpu/sgemm_cpu.h"
-#define SGEMM__HAS_wgmma 1
 #else
 #error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
 #endif

@@ -1,11 +1,13 @@
-/* sgemm_cpu.h: the CUDA execution model on the CPU, for the kernels of sgemm_kernels.cuh compiled as C11 by gcc or clang.
-   A functional model for tests and study, not a fast BLAS.
+/* sgemm_cpu.h: the CUDA execution model on the CPU, for the kernels of sgemm_kernels.cuh and sgemm_tensor.cuh compiled as C11
+   by gcc or clang. A functional model for tests and study, not a fast BLAS.
 
    A block's threads are fibers of one OS thread (ucontext of libc); a barrier switches to the next fiber, so between two
-   barriers the threads run one after the other in an order that sgemm_model.h sets. Shared arrays are static and
+   barriers the threads run one after the other in an order that sgemm_model.h sets. So do waits for mbarriers, for a warp
+   and for tensor cores, whose fiber takes another turn when there is nothing to wait for. Shared arrays are static and
    thread-local. Blocks are dealt to as many OS threads as there are cores. Three faults end a launch, of which a GPU lets
-   the first two pass:
-     divergence   at a barrier some threads are at another one or have left the kernel;
+   the first two pass, or hangs:
+     divergence   at a barrier some threads are at another one or have left the kernel; or all that have not wait for what
+                  none of them brings; or a block ends before a copy to it has;
      unwritten    a thread reads a word of shared memory that no thread of its block has written: at the start of a block
                   each word holds a NaN of its own (SGEMM__CPU_UNWRITTEN), which no arithmetic produces. An input that
                   holds these very bits is taken for one;
@@ -50,6 +52,7 @@ typedef void (*sgemm__kernel)(const sgemm__args args);
 
 enum { SGEMM__CPU_STACK = 64 * 1024 };   /* bytes of a fiber: a kernel's registers take up to 5 KB, more under ASan */
 enum { SGEMM__CPU_ARRAYS = 8 };          /* shared arrays of a kernel's cluster, at most */
+enum { SGEMM__CPU_PRODUCTS = 32 };       /* of tensor cores, that a thread has under way at most */
 #define SGEMM__CPU_UNWRITTEN 0x7fa5c0deu /* bits of an unwritten word: a signalling NaN */
 
 /* A copy past the registers, from its issue to the wait that completes it. */
@@ -60,12 +63,46 @@ typedef struct sgemm__cpu_copy {
   int group;
 } sgemm__cpu_copy;
 
+/* A barrier in shared memory. Its phase ends when no arrivals and no bytes are left to come. */
+typedef struct sgemm__mbarrier {
+  uint32_t count; /* arrivals of a phase */
+  int32_t arrivals, bytes;
+  uint32_t phase; /* the number of phases that have ended */
+} sgemm__mbarrier;
+
+/* A bulk copy under way. */
+typedef struct sgemm__cpu_bulk {
+  void *to;
+  const void *from;
+  int bytes;
+  sgemm__mbarrier *mbarrier;
+} sgemm__cpu_bulk;
+
+/* Matrices of 8 rows x 8 k in shared memory, 16 bytes a row: along k one follows the other, along the rows they are
+   group_bytes apart. */
+typedef struct sgemm__matrices {
+  const char *first;
+  int group_bytes;
+} sgemm__matrices;
+
+/* A thread's part of a product on tensor cores. */
+typedef struct sgemm__cpu_product {
+  float *d;
+  sgemm__matrices a, b;
+  int add, format, N;
+} sgemm__cpu_product;
+
 typedef struct sgemm__cpu_fiber {
   ucontext_t context;
   int line;                /* of the barrier at which it waits, negative for a cluster's; 0: it has left the kernel */
   sgemm__cpu_copy *copies; /* under way, in the order of their issue */
   int count, capacity;
-  int group; /* that the next copy belongs to */
+  int group;                       /* that the next copy belongs to */
+  int paused;                      /* 1: it takes another turn before the others pass a barrier */
+  const sgemm__mbarrier *mbarrier; /* but not before the phase of that parity has ended; NULL: at once */
+  uint32_t parity;
+  sgemm__cpu_product products[SGEMM__CPU_PRODUCTS]; /* under way, in the order of their issue */
+  int product_count, committed;
 } sgemm__cpu_fiber;
 
 /* One launch, shared by the workers that run its blocks. */
@@ -101,7 +138,10 @@ typedef struct sgemm__cpu_worker {
     const char *name;
   } arrays[SGEMM__CPU_ARRAYS]; /* shared arrays of the cluster that its threads have declared so far */
   int array_count;
-  char *dynamic[8]; /* each block's dynamic shared memory */
+  char *dynamic[8];          /* each block's dynamic shared memory */
+  sgemm__mbarrier warps[32]; /* of the block that runs */
+  sgemm__cpu_bulk *bulk;     /* its copies under way, in the order of their issue */
+  int bulk_count, bulk_capacity;
 } sgemm__cpu_worker;
 
 static _Thread_local sgemm__cpu_worker *sgemm__cpu; /* the calling OS thread's, inside a launch */
@@ -186,6 +226,12 @@ static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *a
   sgemm__cpu_declare(array, count, #array)
 #define SGEMM__UNROLL
 #define SGEMM__UNROLL_BY(n)
+#define SGEMM__SHARED_WORDS(array, number)                                                                             \
+  static _Thread_local uint32_t array[number];                                                                         \
+  sgemm__cpu_declare((float *)array, number, #array)
+#define SGEMM__SHARED_MBARRIERS(array, number)                                                                         \
+  static _Thread_local sgemm__mbarrier array[number];                                                                  \
+  sgemm__cpu_declare((float *)array, (number) * (sizeof *(array) / sizeof(float)), #array)
 #define SGEMM__KERNEL_POINTER(name) name
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
   float *array = (float *)sgemm__cpu->dynamic[sgemm__cpu->rank];                                                       \
@@ -236,7 +282,9 @@ static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
 static inline uint32_t sgemm__cluster_size(void) { return sgemm__cpu->grid->size.ranks; }
 static inline uint32_t sgemm__cluster_rank(void) { return (uint32_t)sgemm__cpu->rank; }
 static inline void sgemm__begin(void) {} /* a launch begins when the one before it has ended */
+static inline void sgemm__successor_may_come(void) {}
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
+static inline uint32_t sgemm__blocks(void) { return sgemm__cpu->grid->size.x; }
 static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }
 static inline void sgemm__converge(void) { sgemm__count_converge(); }
 
@@ -369,6 +417,261 @@ static inline void sgemm__copies_wait(int most) {
     memmove(f->copies, f->copies + done, (size_t)f->count * sizeof *f->copies);
 }
 
+/* ---- The tensor modes' primitives --------------------------------------------------------------------------------- */
+
+static inline uint32_t sgemm__bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline float sgemm__float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline void sgemm__store_words4(void *p, const uint32_t *r) {
+  sgemm__cpu_aligned((const float *)p);
+  sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, (const float *)p, 4);
+  memcpy(p, r, 16);
+}
+
+static inline void sgemm__store_global2(float *p, float x, float y) {
+  if ((uintptr_t)p % 8 != 0) {
+    sgemm__cpu_fail(SGEMM_ERROR_MISALIGNED, "a 64-bit access that is not aligned to 8 bytes", NULL, 0);
+    sgemm__cpu_yield(sgemm__cpu); /* for good */
+  }
+  sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 2);
+  p[0] = x;
+  p[1] = y;
+}
+
+static inline void sgemm__or_shared(uint32_t *p, uint32_t bits) { *p |= bits; }
+
+/* fp16 by rounding to nearest, ties to even, in integers: below 2^-14 a number of 2^-24s; a NaN is 0x7fff as on the GPU. */
+static inline uint32_t sgemm__to_fp16(float x) {
+  const uint32_t bits = sgemm__bits_of(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  const uint32_t shift = size < 0x38800000 ? 126 - (size >> 23) : 13;
+  const uint32_t kept = shift == 13 ? size - (112u << 23) : (size & 0x7fffff) | 0x800000;
+  if (size > 0x7f800000)
+    return 0x7fff;
+  if (size >= 0x47800000) /* 2^16; from 65520 on the rounding below carries to infinity */
+    return sign | 0x7c00;
+  return shift > 24 ? sign : sign | (kept + (1u << (shift - 1)) - 1 + (kept >> shift & 1)) >> shift;
+}
+
+static inline float sgemm__from_fp16(uint32_t h) {
+  const uint32_t sign = (h & 0x8000) << 16, size = h & 0x7fff;
+  if (size < 0x400)
+    return sign ? -(float)size * 0x1p-24f : (float)size * 0x1p-24f;
+  return sgemm__float_of(sign | ((size << 13) + (size < 0x7c00 ? 112u << 23 : 224u << 23)));
+}
+
+static void sgemm__cpu_pause(const sgemm__mbarrier *b, int parity) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  f->paused = 1;
+  f->mbarrier = b;
+  f->parity = (uint32_t)parity;
+  sgemm__cpu_yield(sgemm__cpu);
+}
+
+static inline void sgemm__mbarrier_init(sgemm__mbarrier *b, int count) {
+  const sgemm__mbarrier fresh = {(uint32_t)count, count, 0, 0};
+  *b = fresh;
+}
+
+static inline void sgemm__mbarriers_ready(void) {}
+
+static inline void sgemm__cpu_initialized(const sgemm__mbarrier *b) {
+  if (b->count == SGEMM__CPU_UNWRITTEN)
+    sgemm__cpu_unwritten((const float *)b);
+}
+
+/* So much of a phase has come: its end begins the next. */
+static inline void sgemm__cpu_came(sgemm__mbarrier *b, int arrivals, int bytes) {
+  b->arrivals -= arrivals;
+  b->bytes -= bytes;
+  if (b->arrivals == 0 && b->bytes == 0) {
+    b->arrivals = (int32_t)b->count;
+    b->phase++;
+  }
+}
+
+static inline void sgemm__mbarrier_arrive(sgemm__mbarrier *b) {
+  sgemm__cpu_initialized(b);
+  sgemm__cpu_came(b, 1, 0);
+}
+
+static inline void sgemm__mbarrier_expect(sgemm__mbarrier *b, int bytes) {
+  sgemm__cpu_initialized(b);
+  b->bytes += bytes;
+  sgemm__cpu_came(b, 1, 0);
+}
+
+static inline void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
+  sgemm__cpu_initialized(b);
+  while ((b->phase & 1) == (uint32_t)parity)
+    sgemm__cpu_pause(b, parity);
+}
+
+/* A bulk copy takes place when no thread of the block can go on without one, and until then its words are unwritten. */
+static inline void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgemm__mbarrier *b) {
+  sgemm__cpu_worker *w = sgemm__cpu;
+  const sgemm__cpu_bulk copy = {shared, p, bytes, b};
+  sgemm__cpu_initialized(b);
+  if ((uintptr_t)shared % 16 != 0 || (uintptr_t)p % 16 != 0 || bytes % 16 != 0) {
+    sgemm__cpu_fail(SGEMM_ERROR_MISALIGNED, "a bulk copy that is not of 16 bytes at multiples of 16", NULL, 0);
+    sgemm__cpu_yield(w); /* for good */
+  }
+  if (w->bulk_count == w->bulk_capacity) {
+    const int capacity = w->bulk_capacity > 0 ? 2 * w->bulk_capacity : 64;
+    sgemm__cpu_bulk *bulk = (sgemm__cpu_bulk *)realloc(w->bulk, (size_t)capacity * sizeof *bulk);
+    if (bulk == NULL) {
+      sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the copies under way", NULL, 0);
+      sgemm__cpu_yield(w); /* for good */
+    }
+    w->bulk = bulk;
+    w->bulk_capacity = capacity;
+  }
+  w->bulk[w->bulk_count++] = copy;
+  sgemm__cpu_unwrite((float *)shared, (size_t)bytes / sizeof(float));
+}
+
+/* The lanes of a warp wait for each other: unlike a GPU's they do not run in step, so that what one of them tells the block
+   would else be told before the others have got there. */
+static inline void sgemm__warp_barrier(void) {
+  sgemm__mbarrier *b = &sgemm__cpu->warps[sgemm__thread() / 32];
+  const int parity = b->phase & 1;
+  sgemm__cpu_came(b, 1, 0);
+  sgemm__mbarrier_wait(b, parity);
+}
+
+#define SGEMM__HAS_wgmma 1
+
+static inline void sgemm__more_registers(void) {}
+static inline void sgemm__fewer_registers(void) {}
+
+static inline sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes) {
+  const sgemm__matrices m = {(const char *)p, group_bytes};
+  return m;
+}
+
+static inline sgemm__matrices sgemm__matrices_behind(sgemm__matrices m, int bytes) {
+  m.first += bytes;
+  return m;
+}
+
+/* 16 k of a row, taken apart: significands of `fraction` bits behind the point, and exponents, which are -126 for 0 and
+   beyond all others for NaN and Inf. */
+typedef struct sgemm__cpu_parts {
+  int32_t significand[16], exponent[16];
+} sgemm__cpu_parts;
+
+enum { SGEMM__CPU_NONFINITE = 4096 };
+
+static inline int sgemm__cpu_fraction(int format) { return format == SGEMM_FORMAT_fp16x3 ? 10 : 7; }
+
+static inline void sgemm__cpu_take_apart(sgemm__cpu_parts *x, sgemm__matrices m, int row, int format) {
+  const int fraction = sgemm__cpu_fraction(format), bias = format == SGEMM_FORMAT_fp16x3 ? 15 : 127;
+  const char *at = m.first + row / 8 * m.group_bytes + row % 8 * 16;
+  int k;
+  for (k = 0; k < 16; k++) {
+    const char *p = at + k / 8 * 128 + k % 8 / 2 * 4;
+    uint32_t word;
+    int32_t exponent, significand;
+    memcpy(&word, p, sizeof word);
+    if (word == SGEMM__CPU_UNWRITTEN)
+      sgemm__cpu_unwritten((const float *)p);
+    word = word >> k % 2 * 16 & 0xffff;
+    exponent = (int32_t)(word >> fraction) & (2 * bias + 1);
+    significand = (int32_t)(word & ((1u << fraction) - 1)) | (exponent > 0) << fraction;
+    x->significand[k] = word >> 15 ? -significand : significand;
+    x->exponent[k] = significand == 0           ? -126
+                     : exponent == 2 * bias + 1 ? SGEMM__CPU_NONFINITE
+                     : exponent > 0             ? exponent - bias
+                                                : 1 - bias;
+  }
+}
+
+/* c + the sum of 16 products as Hopper's tensor cores round it: all 17 are cut off 25 bits below the largest exponent among
+   them, summed exactly, and the sum is cut off to fp32. A product's exponent is the sum of its factors', so that its
+   significand is below 4. Source: MMA-Sim, https://github.com/microsoft/MMA-Sim, nv_fused_dot_add. The guard keeps NaN and
+   Inf from every result, so that they need be told from numbers only. */
+static inline float sgemm__cpu_dot(const sgemm__cpu_parts *a, const sgemm__cpu_parts *b, float c, int fraction) {
+  const uint32_t bits = sgemm__bits_of(c), size = bits & 0x7fffffff;
+  const int32_t c_exponent = size >> 23 > 0 ? (int32_t)(size >> 23) - 127 : -126;
+  int32_t top = c_exponent, shift;
+  int64_t sum;
+  double whole;
+  float result;
+  int k;
+  for (k = 0; k < 16; k++) {
+    const int32_t exponent = a->exponent[k] + b->exponent[k];
+    top = top > exponent ? top : exponent;
+  }
+  if (top > SGEMM__CPU_NONFINITE / 2 || size >= 0x7f800000)
+    return NAN;
+  shift = top - c_exponent < 31 ? top - c_exponent : 31;
+  sum = (int64_t)(((size & 0x7fffff) | (uint32_t)(size >> 23 > 0) << 23) << 2 >> shift);
+  sum = bits >> 31 ? -sum : sum;
+  for (k = 0; k < 16; k++) {
+    const int32_t product = a->significand[k] * b->significand[k], below = top - a->exponent[k] - b->exponent[k];
+    const int32_t cut = (product < 0 ? -product : product) << (25 - 2 * fraction) >> (below < 31 ? below : 31);
+    sum += product < 0 ? -cut : cut;
+  }
+  whole = ldexp((double)sum, top - 25);
+  result = (float)whole;
+  return fabs((double)result) > fabs(whole) ? nextafterf(result, 0.0f) : result;
+}
+
+static inline void sgemm__wgmma_begin(void) {}
+static inline void sgemm__wgmma_commit(void) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  f->committed = f->product_count;
+}
+
+/* d: the thread's fragment of the 64 x N results (PTX ISA, "wgmma", D). Until the wait it holds NaN. */
+static inline void sgemm__wgmma(float *d, sgemm__matrices a, sgemm__matrices b, int add, int format, int N) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  const sgemm__cpu_product product = {d, a, b, add, format, N};
+  int i;
+  if (f->product_count == SGEMM__CPU_PRODUCTS) {
+    sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no room for the products under way", NULL, 0);
+    sgemm__cpu_yield(sgemm__cpu); /* for good */
+  }
+  f->products[f->product_count++] = product;
+  for (i = 0; i < N / 2 && !add; i++)
+    d[i] = NAN;
+}
+
+/* Products take place at the wait for them, behind a turn of all other threads: by then a buffer that was given back too
+   early has been filled again. */
+static inline void sgemm__wgmma_wait(float *d, int count) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  const int row = sgemm__thread() % 128 / 32 * 16 + sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2;
+  int i, g, j;
+  (void)d, (void)count; /* for the compiler of the GPU */
+  sgemm__cpu_pause(NULL, 0);
+  for (i = 0; i < f->committed; i++) {
+    const sgemm__cpu_product *p = &f->products[i];
+    const int fraction = sgemm__cpu_fraction(p->format);
+    sgemm__cpu_parts a0, a8, b;
+    sgemm__cpu_take_apart(&a0, p->a, row, p->format);
+    sgemm__cpu_take_apart(&a8, p->a, row + 8, p->format);
+    for (g = 0; g < p->N / 8; g++)
+      for (j = 0; j < 2; j++) {
+        float *x = p->d + g * 4 + j;
+        sgemm__cpu_take_apart(&b, p->b, g * 8 + col + j, p->format);
+        x[0] = sgemm__cpu_dot(&a0, &b, p->add ? x[0] : 0.0f, fraction);
+        x[2] = sgemm__cpu_dot(&a8, &b, p->add ? x[2] : 0.0f, fraction);
+      }
+  }
+  memmove(f->products, f->products + f->committed, (size_t)(f->product_count - f->committed) * sizeof *f->products);
+  f->product_count -= f->committed;
+  f->committed = 0;
+}
+
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
 
 /* The order of the threads up to the next barrier. Shuffled: Fisher and Yates, with Marsaglia's xorshift64. */
@@ -390,6 +693,60 @@ static void sgemm__cpu_reorder(sgemm__cpu_worker *w) {
   }
 }
 
+/* One of the bulk copies takes place: the oldest, the latest or any, as the threads' order is. */
+static int sgemm__cpu_copy_one(sgemm__cpu_worker *w) {
+  const sgemm_model_order order = w->grid->model.order;
+  sgemm__cpu_bulk copy;
+  int i;
+  if (w->bulk_count == 0)
+    return 0;
+  i = order == SGEMM_MODEL_FORWARD    ? 0
+      : order == SGEMM_MODEL_BACKWARD ? w->bulk_count - 1
+                                      : w->order[0] % w->bulk_count;
+  copy = w->bulk[i];
+  memmove(&w->bulk[i], &w->bulk[i + 1], (size_t)(--w->bulk_count - i) * sizeof *w->bulk);
+  memcpy(copy.to, copy.from, (size_t)copy.bytes);
+  sgemm__cpu_came(copy.mbarrier, 0, copy.bytes);
+  return 1;
+}
+
+/* Runs all threads of a block to the next barrier, and tells whether that is possible: who pauses on the way takes turn after
+   turn. */
+static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers) {
+  const int threads = (int)w->grid->size.threads;
+  int i, paused = threads;
+  for (i = 0; i < threads; i++) {
+    fibers[i].paused = 1;
+    fibers[i].mbarrier = NULL;
+  }
+  while (paused > 0) {
+    int turns = 0;
+    paused = 0;
+    sgemm__cpu_reorder(w);
+    for (i = 0; i < threads; i++) {
+      sgemm__cpu_fiber *f = &fibers[w->order[i]];
+      if (f->paused && (f->mbarrier == NULL || (f->mbarrier->phase & 1) != f->parity)) {
+        f->paused = 0;
+        turns++;
+        w->thread = w->order[i];
+        sgemm__count_turn(w->thread);
+        sgemm__cpu_resume(w);
+        if (atomic_load_explicit(&w->grid->failed, memory_order_relaxed))
+          return 0;
+      }
+      paused += f->paused;
+    }
+    if (paused > 0 && turns == 0 && !sgemm__cpu_copy_one(w)) {
+      for (i = 0; !fibers[i].paused; i++)
+        ;
+      w->thread = i;
+      sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings", NULL, 0);
+      return 0;
+    }
+  }
+  return 1;
+}
+
 /* Runs the block of a rank from barrier to barrier, until all its threads have left or wait for the cluster. */
 static void sgemm__cpu_run_block(sgemm__cpu_worker *w, int rank) {
   const int threads = (int)w->grid->size.threads;
@@ -398,20 +755,20 @@ static void sgemm__cpu_run_block(sgemm__cpu_worker *w, int rank) {
   w->block += rank - w->rank;
   w->rank = rank;
   while (line > 0) {
-    sgemm__cpu_reorder(w);
-    for (i = 0; i < threads; i++) {
-      w->thread = w->order[i];
-      sgemm__count_turn(w->thread);
-      sgemm__cpu_resume(w);
-      if (atomic_load_explicit(&w->grid->failed, memory_order_relaxed))
-        return;
+    if (!sgemm__cpu_run_threads(w, fibers))
+      return;
+    for (i = 0; i < threads; i++)
       if (fibers[w->order[i]].line != fibers[w->order[0]].line) {
+        w->thread = w->order[i];
         sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "not at the barrier of the other threads", NULL, 0);
         return;
       }
-    }
     line = fibers[0].line;
     sgemm__count_barrier(threads, line);
+  }
+  if (line == 0 && w->bulk_count > 0) {
+    sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "its block has ended before a copy to its shared memory", NULL, 0);
+    return;
   }
   if (line == 0) /* its shared memory is gone, whoever reads it yet */
     for (i = 0; i < w->array_count; i++)
@@ -427,8 +784,11 @@ static void sgemm__cpu_run_cluster(sgemm__cpu_worker *w) {
   w->array_count = 0;
   w->random = (w->grid->model.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(w->block + 1) * 0xbf58476d1ce4e5b9u;
   w->random += w->random == 0;
+  w->bulk_count = 0;
   for (i = 0; i < ranks * threads; i++)
-    w->fibers[i].count = w->fibers[i].group = 0;
+    w->fibers[i].count = w->fibers[i].group = w->fibers[i].product_count = w->fibers[i].committed = 0;
+  for (i = 0; i < 32; i++)
+    sgemm__mbarrier_init(&w->warps[i], 32);
   for (i = 0; i < ranks && w->grid->size.shared > 0; i++)
     sgemm__cpu_declare((float *)w->dynamic[i], w->grid->size.shared / sizeof(float), "shared memory");
   do {
@@ -481,6 +841,7 @@ static void *sgemm__cpu_work(void *grid) {
     free(w.fibers[t].copies);
   for (t = 0; t < ranks; t++)
     free(w.dynamic[t]);
+  free(w.bulk);
   free(w.order);
   free(w.stacks);
   free(w.fibers);

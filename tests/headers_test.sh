@@ -1,5 +1,5 @@
 #!/bin/bash
-# Both headers alone, under every compiler that is there: warnings are errors, and nothing leaks that has no prefix.
+# The headers alone, under every compiler that is there: warnings are errors, and nothing leaks that has no prefix.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
@@ -38,6 +38,8 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   sgemm_occupancy occupancy = sgemm_occupancy_of(device, 256, 128, 4096);
   sgemm_machine machine;
   sgemm_plan plan;
+  sgemm_tensor_plan tensor;
+  uint32_t verdict;
   int64_t bytes;
   double sum = sgemm_flops(3, 4, 5) + sgemm_min_bytes(3, 4, 5, 1.0f) + sgemm_intensity(6.0, 2.0);
   int bits = sgemm_version() | sgemm_cuda_error(SGEMM_ERROR_CUDA) | sgemm_variant_get(first)->BM;
@@ -51,6 +53,12 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_workspace_query(&p, &bytes);
   sum += (double)(bytes + sgemm_plan_workspace(&plan, &p));
   bits |= sgemm_run_plan(&plan, &p, stream);
+  tensor = sgemm_tensor_select(&p, &machine);
+  bits |= sgemm_tensor_get(tensor.tensor) != NULL;
+  sum += (double)(sgemm_tensor_workspace(&tensor, &p) + sgemm_prepared_bytes(&p, 'A'));
+  bits |= sgemm_prepare(&p, 'A', C, stream);
+  bits |= sgemm_run_tensor_plan(&tensor, &p, stream);
+  bits |= sgemm_guard_query(&p, &verdict, stream);
   bits |= sgemm_run(&p, stream);
   bits |= sgemm_run_stage(SGEMM_STAGE_naive, &p, stream);
   bits |= sgemm_run_variant(first, &p, stream);

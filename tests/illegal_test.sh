@@ -44,12 +44,25 @@ shared memory of a block is at most 227 KiB                                     
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 TABLE
 
-# The first text in quotes behind each use of SGEMM__RULE.
-rules=$(perl -0777 -ne 'print "$1\n" while /SGEMM__RULE\((?!condition)[^"]*"([^"]*)"/g' "$root/sgemm_kernels.cuh")
-same "every rule has a row" "$(sort -u <<< "$rules")" \
-  "$(sed 's/ *|.*//; s/ + /\n/g' "$work/rows" | sort -u)"
+# The same for SGEMM_TENSORS: engine, format, BM, BN, WN, chunks, bufs.
+cat > "$work/tensors" <<'TABLE'
+wgmma rows have two warpgroups of 64 rows                           | wgmma, fp16x3,  64,  64,  64, 2, 4
+WN must be 64 or 128                                                | wgmma, fp16x3, 128,  96,  32, 2, 4
+BN must be a multiple of WN, and at most 256                        | wgmma, fp16x3, 128,  96,  64, 2, 4
+BN must be a multiple of WN, and at most 256                        | wgmma, bf16x6, 128, 320,  64, 1, 2
+chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 3, 3
+chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 2, 3
+chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, fp16x3, 128,  64,  64, 1, 9
+shared memory of a block is at most 227 KiB, with its mbarriers     | wgmma, bf16x6, 128, 256,  64, 1, 4
+TABLE
 
-cp "$root/sgemm.h" "$work"
+# The first text in quotes behind each use of SGEMM__RULE.
+rules=$(cat "$root"/sgemm_{kernels,tensor}.cuh |
+  perl -0777 -ne 'print "$1\n" while /SGEMM__RULE\((?!condition)[^"]*"([^"]*)"/g')
+same "every rule has a row" "$(sort -u <<< "$rules")" \
+  "$(sed 's/ *|.*//; s/ + /\n/g' "$work/rows" "$work/tensors" | sort -u)"
+
+cp "$root/sgemm.h" "$root/sgemm_tensor.cuh" "$work"
 while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
   read -r stage BM BN BK TM TN WM WN V bufs slices blocks <<< "${row//,/}"
@@ -64,6 +77,18 @@ while IFS='|' read -r rule row; do
   same "$name, WM $WM, WN $WN, V $V, bufs $bufs, slices $slices, blocks $blocks" "$(sed "s/ + /\n/g" <<< "$rule" | sed "s/^/$name: /" | sort)" \
     "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
 done < "$work/rows"
+
+while IFS='|' read -r rule row; do
+  rule=$(sed 's/ *$//' <<< "$rule")
+  read -r engine format BM BN WN chunks bufs <<< "${row//,/}"
+  name=sgemm_${engine}_${format}_${BM}x${BN}
+  # The table with this row alone.
+  perl -0777 -pe "s/(#define SGEMM_TENSORS\(X\)).*?\n(?=\/\/)/\$1 X($engine, $format, $BM, $BN, $WN, $chunks, $bufs, \"a row of the test\")\n/s" \
+    "$root/sgemm_kernels.cuh" > "$work/sgemm_kernels.cuh"
+  gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 -I"$work" -I"$root" "$root/cpu/sgemm.c" > "$work/output" 2>&1 || true
+  same "$name, WN $WN, chunks $chunks, bufs $bufs" "$name: $rule" \
+    "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
+done < "$work/tensors"
 
 # illegal SENTENCE COMPILER OPTION...: including sgemm.h meets the #error of this sentence.
 illegal() {
@@ -94,6 +119,6 @@ illegal "$no_machine" g++ -x c++ $emit
 illegal "the CPU model is C11: compile cpu/sgemm.c as C" g++ -x c++ $emit $model
 
 same "every #error has a case" "$(sort -u "$work/errors")" \
-  "$(sed -n 's/^#error "\(.*\)"$/\1/p' "$root"/{sgemm.h,sgemm_kernels.cuh,cpu/sgemm_cpu.h} | sort -u)"
+  "$(sed -n 's/^#error "\(.*\)"$/\1/p' "$root"/{sgemm.h,sgemm_kernels.cuh,sgemm_tensor.cuh,cpu/sgemm_cpu.h} | sort -u)"
 
 finish

@@ -318,7 +318,7 @@ class Wrong(LadderTest):
 
     def faulty(self, find, replace):
         tree = self.directory / "tree"
-        for name in ["sgemm.h", "sgemm_kernels.cuh", "cpu", "examples", "docs/measurements"]:
+        for name in ["sgemm.h", "sgemm_kernels.cuh", "sgemm_tensor.cuh", "cpu", "examples", "docs/measurements"]:
             source, target = ROOT / name, tree / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():

@@ -4,9 +4,9 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# A directory a mutant, with its copy of both headers, and a line a mutant: name stage test.
+# A directory a mutant, with its copy of the headers, and a line a mutant: name stage test.
 mkdir "$work/control"
-cp "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$work/control"
+cp "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$root"/sgemm_tensor.cuh "$work/control"
 python3 - "$root/tests/mutants.txt" "$work" > "$work/list" <<'PYTHON'
 import pathlib, re, sys
 

@@ -13,6 +13,16 @@ SGEMM_VARIANTS(ROW_OF)
 TABLE
 gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
 
+# The kernels of the tensor modes, which builds have that are not of one stage.
+cat > "$work/tensors.c" <<'TABLE'
+#include "sgemm.h"
+#define SPLIT_OF(format, parts, idea) TENSOR sgemm_split_##format
+#define TENSOR_OF(engine, format, BM, BN, ...) TENSOR sgemm_##engine##_##format##_##BM##x##BN
+SGEMM_FORMATS(SPLIT_OF)
+SGEMM_TENSORS(TENSOR_OF)
+TABLE
+tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9_]+' | sed 's/TENSOR //')
+
 # kernels AWK_CONDITION: the kernels of the rows that meet it, and the one that every build has.
 kernels() {
   awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }
@@ -28,17 +38,20 @@ pinned() {
   fi
 }
 
+# unpinned AWK_CONDITION: the same with those of the tensor modes.
+unpinned() { printf '%s\n' "$(kernels "$1")" "$tensors" | sort; }
+
 same "stages of the table and of bazel/stages.bzl" "$(awk '!seen[$2]++ { print $2 }' "$work/rows")" \
   "$(sed -n '/^STAGES = \[/,/^\]/s/.*"\(.*\)".*/\1/p' "$root/bazel/stages.bzl")"
 
 for stage in $(awk '!seen[$2]++ { print $2 }' "$work/rows"); do
   with nvcc pinned "$stage" "$(kernels "\$2 == \"$stage\"")" "-DSGEMM_STAGE=$stage" -arch=compute_90a
 done
-with nvcc pinned unset "$(kernels '$3 == 1')" -arch=compute_90a
-with nvcc pinned all "$(kernels 1)" -DSGEMM_STAGE=all -arch=compute_90a
+with nvcc pinned unset "$(unpinned '$3 == 1')" -arch=compute_90a
+with nvcc pinned all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
 
 for arch in 75 80 86 89 90a 100 120; do
-  with nvcc pinned "compute_$arch" "$(kernels '$3 == 1')" "-arch=compute_$arch"
+  with nvcc pinned "compute_$arch" "$(unpinned '$3 == 1')" "-arch=compute_$arch"
 done
 
 finish
