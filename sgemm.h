@@ -1217,8 +1217,19 @@ static inline sgemm_status sgemm_run_tensor_plan(const sgemm_tensor_plan *plan, 
    op(B), for which = 'B', from p, with its order, ops, sizes, leading dimensions, batch, strides and mode, and writes
    sgemm_prepared_bytes() to memory, device memory aligned to 16 bytes. p.prepared_a or p.prepared_b then takes it in any
    call with the same of these but the other operand's sizes; p.A and p.B stay needed, for calls that strict fp32 does. */
+static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which) {
+  sgemm_params one = *p; /* neither the other operand's size nor what is made of the product plays a part */
+  one.alpha = 1.0f;
+  if (which == 'A')
+    one.n = 1;
+  else
+    one.m = 1;
+  return one;
+}
+
 static inline int64_t sgemm_prepared_bytes(const sgemm_params *p, char which) {
-  const sgemm__args args = sgemm__arguments(p);
+  const sgemm_params one = sgemm__one_operand(p, which);
+  const sgemm__args args = sgemm__arguments(&one);
   const int of_a = (which == 'A') == (p->order == SGEMM_ROW_MAJOR);
   const int64_t batch = sgemm__matrices_of(args.batch, of_a ? args.stride_a : args.stride_b);
   sgemm__operand o;
@@ -1236,8 +1247,8 @@ static inline sgemm_status sgemm_prepare(const sgemm_params *p, char which, void
     return SGEMM_ERROR_PARAMS;
   if (p->mode == SGEMM_STRICT)
     return SGEMM_ERROR_MODE;
-  one = *p;
-  one.C = (float *)memory; /* neither C nor the other operand plays a part */
+  one = sgemm__one_operand(p, which);
+  one.C = (float *)memory;
   if (which == 'A')
     one.B = p->A;
   else

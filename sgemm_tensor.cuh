@@ -170,7 +170,8 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
   }
   /* The scale is a normal number for every exponent, and so is its inverse, the unit. */
   exponent = (int)(largest >> 23) - 127;
-  exponent = exponent < sgemm__top(format) - 126 ? sgemm__top(format) - 126 : exponent > 126 ? 126 : exponent;
+  exponent = exponent < sgemm__top(format) - 126 ? sgemm__top(format) - 126 : exponent;
+  exponent = exponent > sgemm__top(format) + 126 ? sgemm__top(format) + 126 : exponent;
   exponent = largest == 0 ? sgemm__top(format) : exponent;
   scale = sgemm__float_of((uint32_t)(sgemm__top(format) - exponent + 127) << 23);
   if (share == 0)

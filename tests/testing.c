@@ -36,11 +36,15 @@ void problem_plan(problem *q, int ranks, int planes) {
 const char *problem_fault(problem *q, const char *format, ...) {
   const sgemm_params *p = &q->p;
   const sgemm_variant_info *v = sgemm_variant_get(q->variant);
+  const sgemm_tensor_info *t = q->tensor.planes > 0 ? sgemm_tensor_get(q->tensor.tensor) : NULL;
   const int n = snprintf(q->fault, sizeof q->fault,
                          "%s, ranks %d, planes %d, order %d, ops %d %d, m %lld, n %lld, k %lld, ld %lld %lld %lld, "
                          "alpha %g, beta %g, batch %lld"
                          " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
-                         v ? v->name : "selected", q->plan.ranks, q->plan.planes, p->order, p->op_a, p->op_b,
+                         t   ? t->name
+                         : v ? v->name
+                             : "selected",
+                         q->plan.ranks, t ? q->tensor.planes : q->plan.planes, p->order, p->op_a, p->op_b,
                          (long long)p->m, (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
                          (long long)p->ldc, (double)p->alpha, (double)p->beta, (long long)p->batch,
                          (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c, (long long)q->A.offset,
@@ -118,6 +122,8 @@ void problem_make(problem *q) {
   matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->layer, &random);
   if (q->plan.planes > 0)
     p->workspace_bytes = sgemm_plan_workspace(&q->plan, p);
+  if (q->tensor.planes > 0)
+    p->workspace_bytes = sgemm_tensor_workspace(&q->tensor, p);
   if (p->workspace_bytes > 0)
     matrix_make(&q->workspace, 1, 1, p->workspace_bytes / 4, p->workspace_bytes / 4, 1, 0, 0, q->layer, &random);
 }
@@ -191,7 +197,8 @@ static const char *status_fault(problem *q, sgemm_status status) {
 const char *problem_run(problem *q, sgemm_stream stream) {
   const char *fault = problem_upload(q);
   if (fault == NULL)
-    fault = status_fault(q, q->plan.planes > 0                  ? sgemm_run_plan(&q->plan, &q->p, stream)
+    fault = status_fault(q, q->tensor.planes > 0                ? sgemm_run_tensor_plan(&q->tensor, &q->p, stream)
+                            : q->plan.planes > 0                ? sgemm_run_plan(&q->plan, &q->p, stream)
                             : q->variant == SGEMM_VARIANT_COUNT ? sgemm_run(&q->p, stream)
                                                                 : sgemm_run_variant(q->variant, &q->p, stream));
   return fault != NULL ? fault : problem_download(q);
@@ -259,7 +266,8 @@ static const char *check(problem *q, const float *other) {
         const double c = p->beta != 0.0f ? (double)*before : 0.0;
         const double scaled = k_count > 0 ? alpha * sum[j] : 0.0, magnitude = k_count > 0 ? fabs(alpha) * size[j] : 0.0;
         const double want = p->beta != 0.0f ? scaled + beta * c : scaled;
-        const double bound = q->layer == EXACT ? 0.0 : (double)(p->k + 2) * 0x1p-24 * (magnitude + fabs(beta * c));
+        const double units = q->units > 0.0 ? q->units : (double)(p->k + 2);
+        const double bound = q->layer == EXACT ? 0.0 : units * 0x1p-24 * (magnitude + fabs(beta * c));
         compared++;
         rest[at] = *before;
         if (!q->nonfinite && !isfinite(want))

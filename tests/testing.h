@@ -9,7 +9,7 @@
      problem_free(&q);
 
    Whatever must not be read holds a NaN: padding, guards, C where beta = 0, A and B where alpha = 0, the workspace. It
-   has the bytes of q.plan where that is set, otherwise as many as q.p.workspace_bytes asks for. */
+   has the bytes of q.plan or q.tensor where one is set, otherwise as many as q.p.workspace_bytes asks for. */
 #ifndef TESTING_H
 #define TESTING_H
 
@@ -79,9 +79,11 @@ typedef struct matrix {
 
 typedef struct problem {
   sgemm_params p;
-  sgemm_variant variant; /* SGEMM_VARIANT_COUNT: whatever sgemm_run() selects */
-  sgemm_plan plan;       /* 0 planes: sgemm_run_variant() makes its own */
+  sgemm_variant variant;    /* SGEMM_VARIANT_COUNT: whatever sgemm_run() selects */
+  sgemm_plan plan;          /* 0 planes: sgemm_run_variant() makes its own */
+  sgemm_tensor_plan tensor; /* 0 planes: none */
   layer layer;
+  double units; /* where not 0, in place of k + 2 in the bound of ROUNDING */
   uint64_t seed;
   int nonfinite; /* 1: the reference may hold NaN and Inf, which results must then match */
   matrix A, B, C, workspace;
