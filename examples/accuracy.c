@@ -161,7 +161,7 @@ static void write_csv_header(FILE *csv) {
 static void write_csv(FILE *csv, const record *w) {
   int s;
   for (s = 0; s < SUBJECTS; s++) {
-    const result *r = &w->of[s], *c = &w->of[BASELINE];
+    const outcome *r = &w->of[s], *c = &w->of[BASELINE];
     if (!r->ran)
       continue;
     fprintf(csv, "%s,%s,%lld,%d,%.6e,%.6e,%.6e,%u,%s,", subject_name(s), input_name(w), (long long)w->k, w->seed,
@@ -195,7 +195,7 @@ static void print_table(const record *records, int count) {
       const char *path = NULL;
       int fired = 0;
       for (i = first; i < end; i++) {
-        const result *r = &records[i].of[s];
+        const outcome *r = &records[i].of[s];
         log_error += log(r->frobenius);
         log_ratio += log(ratio_of(r->frobenius, records[i].of[BASELINE].frobenius));
         worst = fmax(worst, r->componentwise);

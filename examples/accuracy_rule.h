@@ -33,20 +33,20 @@ static inline const char *subject_name(int subject) {
   return names[subject];
 }
 
-typedef struct result {
+typedef struct outcome {
   int ran;
   int tensor;       /* 1: not by strict fp32, unless the guard fired */
   uint32_t guard;   /* a sum of sgemm_guard */
   const char *path; /* what ran */
   double frobenius, componentwise, bias;
   double inexact, differing, faults; /* results, as in accuracy_sums */
-} result;
+} outcome;
 
 /* One multiplication by all subjects. */
 typedef struct record {
   int input, seed;
   int64_t k;
-  result of[SUBJECTS];
+  outcome of[SUBJECTS];
 } record;
 
 typedef struct verdict {
@@ -170,7 +170,7 @@ static inline int spoil(const bench *b, const sgemm_params *p, int byte) {
 
 /* In p's mode into p's C, spoiled before. 0, or 2 and the fault was said. Strict fp32 gets no workspace, as in a call where
    the guard fired. */
-static inline int multiply(bench *b, sgemm_params p, int byte, result *r) {
+static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
   sgemm_tensor_plan plan = {SGEMM_TENSOR_COUNT, 1};
   int64_t bytes = 0;
   sgemm_status status;
@@ -238,7 +238,7 @@ static inline int measure(bench *b, int input, int64_t k, int seed, record *w) {
   if (prepare(b, input, k, seed, &p))
     return 2;
   for (s = 0; s < SUBJECTS; s++) {
-    result *r = &w->of[s];
+    outcome *r = &w->of[s];
     p.C = b->C + s * p.m * p.n;
     if (s <= TENSOR_FULL) {
       p.mode = s;
@@ -254,7 +254,7 @@ static inline int measure(bench *b, int input, int64_t k, int seed, record *w) {
   if (machine_failed(accuracy_judge(sums, b->C, SUBJECTS, b->sum, b->size, p.m * p.n, k), "the errors"))
     return 2;
   for (s = 0; s < SUBJECTS; s++) {
-    result *r = &w->of[s];
+    outcome *r = &w->of[s];
     const double frobenius = sums[s].error2 == 0.0 ? 0.0 : sqrt(sums[s].error2 / sums[s].sum2);
     r->frobenius = isnan(frobenius) ? INFINITY : frobenius;
     r->componentwise = sums[s].worst;
@@ -332,7 +332,7 @@ static inline int measure_all(bench *b, const request *q, record *records) {
 /* ---- The rules --------------------------------------------------------------------------------------------------- */
 
 /* 1 if the rules are for this result: the others are strict fp32's. */
-static inline int on_tensor_cores(const result *r) { return r->ran && r->tensor && r->guard == 0; }
+static inline int on_tensor_cores(const outcome *r) { return r->ran && r->tensor && r->guard == 0; }
 
 static inline double ratio_of(double ours, double theirs) {
   return !isfinite(ours) || !isfinite(theirs) ? INFINITY : ours == theirs ? 1.0 : ours / theirs;
@@ -363,7 +363,7 @@ static inline void say_paths(verdict *v, const record *records, int count, char 
   for (input = 0; input < INPUTS; input++) {
     int i, here = 0, all = 0;
     for (i = 0; i < count; i++) {
-      const result *r = &records[i].of[v->subject];
+      const outcome *r = &records[i].of[v->subject];
       if (records[i].input != input || accuracy_input_get(input)->rule != rule || !r->ran)
         continue;
       all++;
@@ -391,7 +391,7 @@ static inline void judge_a(verdict *v, const record *records, int count) {
     if (accuracy_input_get(records[first].input)->rule != 'A')
       continue;
     for (i = first; i < end; i++) {
-      const result *r = &records[i].of[v->subject];
+      const outcome *r = &records[i].of[v->subject];
       const double ratio = ratio_of(r->frobenius, records[i].of[BASELINE].frobenius);
       if (!on_tensor_cores(r))
         continue;
@@ -419,7 +419,7 @@ static inline void judge_b(verdict *v, const record *records, int count) {
   double most = -1.0;
   int i, judged = 0, at = 0;
   for (i = 0; i < count; i++) {
-    const result *r = &records[i].of[v->subject];
+    const outcome *r = &records[i].of[v->subject];
     const double allowed = fmax(records[i].of[BASELINE].componentwise, 4.0 * ROUNDOFF);
     if (accuracy_input_get(records[i].input)->rule != rule || !on_tensor_cores(r))
       continue;
@@ -446,7 +446,7 @@ static inline void judge_c(verdict *v, const record *records, int count) {
     if (records[i].input == INPUT_positive)
       deepest = sgemm__max(deepest, records[i].k);
   for (i = 0; i < count; i++) {
-    const result *r = &records[i].of[v->subject];
+    const outcome *r = &records[i].of[v->subject];
     if (records[i].input != INPUT_positive || records[i].k != deepest || !on_tensor_cores(r))
       continue;
     judged++;
@@ -463,7 +463,7 @@ static inline void judge_e(verdict *v, const record *records, int count) {
   double wrong = 0.0;
   int i, judged = 0, fired = 0, at = -1;
   for (i = 0; i < count; i++) {
-    const result *r = &records[i].of[v->subject];
+    const outcome *r = &records[i].of[v->subject];
     const double here = v->rule == 'E' ? r->inexact : r->faults;
     if (accuracy_input_get(records[i].input)->rule != v->rule || !r->ran)
       continue;
@@ -492,7 +492,7 @@ static inline int judge_g(bench *b, const request *q, verdict *v) {
       return 2;
     p.mode = v->subject;
     for (run = 0; run < RUNS; run++) {
-      result r;
+      outcome r;
       p.C = b->C + run * p.m * p.n;
       if (multiply(b, p, poisons[run], &r))
         return 2;
