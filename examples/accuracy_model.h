@@ -6,8 +6,8 @@
 #include "examples/accuracy_data.h"
 #include "examples/machine.h"
 
-enum { DEFAULT_SIDE = 32 };
-static const int64_t accuracy_depths[] = {64, 256}, accuracy_quick_depths[] = {64};
+enum { DEFAULT_SIDE = 128 }; /* fewer results, and the largest error of rule B is a matter of chance */
+static const int64_t accuracy_depths[] = {64, 256}, accuracy_quick_depths[] = {256};
 static const char accuracy_baseline_name[] = "chain", accuracy_control_name[] = "chain_tf32";
 
 typedef struct baseline {

@@ -10,7 +10,8 @@
         bound of an fp32 dot product
      G  the same bits each time, whatever was in C and in the workspace
 
-   A to D judge what tensor cores computed. Where the guard sent a call to strict fp32, it must have strict's bits. */
+   A to D judge what tensor cores computed. Where the guard sent a call to strict fp32, it must have strict's bits; in A such
+   a seed counts with its error where another seed of the same input and k was for tensor cores. */
 #ifndef ACCURACY_RULE_H
 #define ACCURACY_RULE_H
 
@@ -381,35 +382,40 @@ static inline void say_paths(verdict *v, const record *records, int count, char 
   v->broken |= differing > 0 || (judged == 0 && fired == 0);
 }
 
+/* Of each pair of input and k that tensor cores computed for one seed at least, all seeds. */
 static inline void judge_a(verdict *v, const record *records, int count) {
   double mean_most = 0.0, seed_most = 0.0;
-  int first, end, i, judged = 0, at = 0;
+  int first, end, i, judged = 0, mean_at = 0, seed_at = 0;
   for (first = 0; first < count; first = end) {
     double log_sum = 0.0, mean;
     int seeds = 0;
     end = group_end(records, count, first);
-    if (accuracy_input_get(records[first].input)->rule != 'A')
+    for (i = first; i < end; i++)
+      seeds += on_tensor_cores(&records[i].of[v->subject]);
+    if (accuracy_input_get(records[first].input)->rule != 'A' || seeds == 0)
       continue;
-    for (i = first; i < end; i++) {
-      const outcome *r = &records[i].of[v->subject];
-      const double ratio = ratio_of(r->frobenius, records[i].of[BASELINE].frobenius);
-      if (!on_tensor_cores(r))
-        continue;
-      seeds++;
-      log_sum += log(ratio);
-      seed_most = fmax(seed_most, ratio);
-    }
-    mean = exp(log_sum / seeds);
-    if (seeds > 0 && (judged == 0 || mean > mean_most)) {
-      mean_most = mean;
-      at = first;
-    }
     judged += seeds;
+    for (i = first; i < end; i++) {
+      const double ratio = ratio_of(records[i].of[v->subject].frobenius, records[i].of[BASELINE].frobenius);
+      log_sum += log(ratio);
+      if (ratio > seed_most) {
+        seed_most = ratio;
+        seed_at = i;
+      }
+    }
+    mean = exp(log_sum / (end - first));
+    if (mean > mean_most) {
+      mean_most = mean;
+      mean_at = first;
+    }
   }
   v->broken = !(mean_most <= 1.0) || !(seed_most <= 1.5);
   if (judged > 0)
-    say(v, "relative Frobenius error over %s's: mean of seeds at most %.3f (%s, k %lld), seed at most %.3f, %d judged",
-        accuracy_baseline_name, mean_most, input_name(&records[at]), (long long)records[at].k, seed_most, judged);
+    say(v,
+        "relative Frobenius error over %s's: mean of seeds at most %.3f (%s, k %lld), seed at most %.3f (%s, k %lld), "
+        "%d judged",
+        accuracy_baseline_name, mean_most, input_name(&records[mean_at]), (long long)records[mean_at].k, seed_most,
+        input_name(&records[seed_at]), (long long)records[seed_at].k, judged);
   say_paths(v, records, count, 'A', judged);
 }
 
