@@ -271,10 +271,10 @@ int main(int argc, char **argv) {
   if (csv != NULL)
     write_csv_header(csv);
   status = open_bench(&b, o.m, o.n, deepest_of(&o.request));
-  if (status == 0)
-    status = pick_rows(&b, o.row);
   if (status == 0) {
-    status = run(&b, &o, csv);
+    status = pick_rows(&b, o.row);
+    if (status == 0)
+      status = run(&b, &o, csv);
     close_bench(&b);
   }
   if (csv != NULL && (ferror(csv) || fclose(csv) != 0))
