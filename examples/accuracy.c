@@ -1,6 +1,6 @@
-/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of examples/accuracy_data.h in all modes and by
-   cuBLAS, and judges the errors by the rules of examples/accuracy_rule.h. Without a GPU: on the CPU model, small, beside a
-   chain of FMAs. examples/accuracy.py draws the CSV. */
+/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of examples/accuracy_data.h in all modes
+   and by cuBLAS, and judges the errors by the rules of examples/accuracy_rule.h. Without a GPU: on the CPU model,
+   small, beside a chain of FMAs. examples/accuracy.py draws the CSV. */
 #define _POSIX_C_SOURCE 200809L /* isatty(), chdir() */
 
 #include "examples/accuracy_rule.h"
@@ -181,8 +181,8 @@ static void tell(void *csv, const record *w, int done, int all) {
     fprintf(stderr, "\r[%d/%d] %-16s k %-6lld%s", done, all, input_name(w), (long long)w->k, done < all ? "" : "\n");
 }
 
-/* A line for each input of rules A and D, k and subject: of the seeds the geometric mean of the Frobenius errors, and of
-   their ratio to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
+/* A line for each input of rules A and D, k and subject: of the seeds the geometric mean of the Frobenius errors, and
+   of their ratio to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
 static void print_table(const record *records, int count) {
   int first, end, i, s;
   printf("%-13s %6s %-12s %10s %10s %10s %10s %7s  %s\n", "input", "k", "mode", "frobenius", "ratio", "worst/u",

@@ -10,8 +10,8 @@
 
 /* ---- Inputs ------------------------------------------------------------------------------------------------------ */
 
-/* X([symbol], rule that judges it, kind, amount, "what it is"). D stands for a diagonal that scales A's columns, and B's
-   rows by its inverse; integers_a has those of up to 11 bits in A, integers_b in B. */
+/* X([symbol], rule that judges it, kind, amount, "what it is"). D stands for a diagonal that scales A's columns, and
+   B's rows by its inverse; integers_a has those of up to 11 bits in A, integers_b in B. */
 // clang-format off
 #define ACCURACY_INPUTS(X)                                                                                             \
   X(uniform,      'A', UNIFORM,    0,  "uniform in [-1, 1)")                                                           \
@@ -171,8 +171,9 @@ MATRICES_BOTH uint32_t accuracy_word(float x) {
   return word;
 }
 
-/* One result c, beside the first subject's, the dot product in double and that of the absolute values. The bound of k FMAs
-   and an epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability, 3.1), and half of the least subnormal each. */
+/* One result c, beside the first subject's, the dot product in double and that of the absolute values. The bound of k
+   FMAs and an epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability, 3.1), and half of the least subnormal
+   each. */
 MATRICES_BOTH void accuracy_add(accuracy_sums *s, float c, float first, double sum, double size, int64_t k) {
   const double error = (double)c - sum, bound = (double)(k + 2) * (0x1p-24 * size + 0x1p-150);
   const float exact = sum == 0.0 ? 0.0f : (float)sum;
@@ -209,8 +210,8 @@ int accuracy_fill(float *x, int kind, double amount, int of_b, uint64_t seed, in
 /* wide[i] = x[i], or |x[i]|. 0, or a cudaError_t. */
 int accuracy_widen(double *wide, const float *x, int64_t count, int absolute);
 
-/* Subject s has its `count` results at C + s * count, and gets sums[s], on the host; sum and size are the products in double.
-   At most SUBJECTS_MOST subjects. The order of summation is fixed. 0, or a cudaError_t. */
+/* Subject s has its `count` results at C + s * count, and gets sums[s], on the host; sum and size are the products in
+   double. At most SUBJECTS_MOST subjects. The order of summation is fixed. 0, or a cudaError_t. */
 int accuracy_judge(accuracy_sums *sums, const float *C, int subjects, const double *sum, const double *size,
                    int64_t count, int64_t k);
 

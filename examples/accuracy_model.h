@@ -1,5 +1,5 @@
-/* accuracy_model.h: what results are held against without a GPU: the product in double, and in place of cuBLAS SGEMM and
-   TF32 what they are, a chain of fp32 FMAs along k, of the operands or of their upper 19 bits. */
+/* accuracy_model.h: what results are held against without a GPU: the product in double, and in place of cuBLAS SGEMM
+   and TF32 what they are, a chain of fp32 FMAs along k, of the operands or of their upper 19 bits. */
 #ifndef ACCURACY_MODEL_H
 #define ACCURACY_MODEL_H
 

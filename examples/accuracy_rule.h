@@ -1,17 +1,17 @@
-/* accuracy_rule.h: what "as accurate as fp32" means, as a program. All modes and cuBLAS multiply the same inputs, and the
-   rules below judge the errors, each against the product in double:
+/* accuracy_rule.h: what "as accurate as fp32" means, as a program. All modes and cuBLAS multiply the same inputs, and
+   the rules below judge the errors, each against the product in double:
 
      A  relative Frobenius error over cuBLAS SGEMM's: geometric mean of the seeds at most 1, no seed above 1.5
      B  largest |error| / (|A||B|): at most cuBLAS's, or 4 * 2^-24 where that is more
      C  bias, the mean of sign(C) error / (|A||B|), of positive inputs at the largest k: at most 4 * 2^-24
      D  inputs that are hard to scale: as B
      E  integers whose products and sums fp32 holds: exact to the bit
-     F  zeros, subnormals, FLT_MAX, Inf, NaN, k = 0, ragged sizes: NaN and Inf where strict fp32 has them, elsewhere within the
-        bound of an fp32 dot product
+     F  zeros, subnormals, FLT_MAX, Inf, NaN, k = 0, ragged sizes: NaN and Inf where strict fp32 has them, elsewhere
+        within the bound of an fp32 dot product
      G  the same bits each time, whatever was in C and in the workspace
 
-   A to D judge what tensor cores computed. Where the guard sent a call to strict fp32, it must have strict's bits; in A such
-   a seed counts with its error where another seed of the same input and k was for tensor cores. */
+   A to D judge what tensor cores computed. Where the guard sent a call to strict fp32, it must have strict's bits; in A
+   such a seed counts with its error where another seed of the same input and k was for tensor cores. */
 #ifndef ACCURACY_RULE_H
 #define ACCURACY_RULE_H
 
@@ -93,8 +93,8 @@ static inline int row_possible(const bench *b, int mode, int row, int64_t k) {
          !(v->format == SGEMM_FORMAT_fp16x3 && v->chunks > 1 && k < 256); /* sgemm_tensor_select() says why */
 }
 
-/* The row that is asked for; by default the one that a result of 4096 x 4096 would take, since sgemm_run() would do many of
-   these small ones in strict fp32; SGEMM_TENSOR_COUNT where there is none. */
+/* The row that is asked for; by default the one that a result of 4096 x 4096 would take, since sgemm_run() would do
+   many of these small ones in strict fp32; SGEMM_TENSOR_COUNT where there is none. */
 static inline sgemm_tensor_plan plan_of(const bench *b, int mode, int64_t k) {
   sgemm_tensor_plan plan = {(sgemm_tensor)b->rows[mode], 1};
   sgemm_params large = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, k);
@@ -169,8 +169,8 @@ static inline int spoil(const bench *b, const sgemm_params *p, int byte) {
           machine_failed(machine_set(b->workspace, byte, (size_t)b->workspace_bytes), "no poison in the workspace"));
 }
 
-/* In p's mode into p's C, spoiled before. 0, or 2 and the fault was said. Strict fp32 gets no workspace, as in a call where
-   the guard fired. */
+/* In p's mode into p's C, spoiled before. 0, or 2 and the fault was said. Strict fp32 gets no workspace, as in a call
+   where the guard fired. */
 static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
   sgemm_tensor_plan plan = {SGEMM_TENSOR_COUNT, 1};
   int64_t bytes = 0;
@@ -540,9 +540,9 @@ static inline void judge(verdict *v, const record *records, int count, char rule
     judge_e(v, records, count);
 }
 
-/* All verdicts on all modes: A to D on the tensor modes, E to G on strict fp32 too; last, with rule A and B and subject
-   CONTROL, that these can be broken: broken says that the control passes. Their number in *count, VERDICTS_MOST at most. 0,
-   or 2 and the fault was said. */
+/* All verdicts on all modes: A to D on the tensor modes, E to G on strict fp32 too; last, with rule A and B and
+   subject CONTROL, that these can be broken: broken says that the control passes. Their number in *count,
+   VERDICTS_MOST at most. 0, or 2 and the fault was said. */
 enum { VERDICTS_MOST = 32 };
 static inline int judge_all(bench *b, const request *q, const record *records, int record_count, verdict *verdicts,
                             int *count) {

@@ -1,5 +1,5 @@
-/* One group of 16 products and an accumulator, on tensor cores, with inputs made for one question each. All rows of A are
-   the same, and all columns of B, so that every result is d = c + a[0] b[0] + ... + a[15] b[15]. */
+/* One group of 16 products and an accumulator, on tensor cores, with inputs made for one question each. All rows of A
+   are the same, and all columns of B, so that every result is d = c + a[0] b[0] + ... + a[15] b[15]. */
 #include "examples/probe.h"
 
 #include <cmath>
@@ -19,8 +19,8 @@ struct Dot {
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* A from registers, B in shared memory: 2 matrices of 8 columns x 8 k, 128 bytes each, no swizzle (PTX ISA, "Asynchronous
-   Warpgroup Level Matrix Instructions"). */
+/* A from registers, B in shared memory: 2 matrices of 8 columns x 8 k, 128 bytes each, no swizzle (PTX ISA,
+   "Asynchronous Warpgroup Level Matrix Instructions"). */
 #define PROBE_WGMMA(type)                                                                                              \
   asm volatile("wgmma.fence.sync.aligned;\n"                                                                           \
                "wgmma.mma_async.sync.aligned.m64n8k16.f32." type "." type                                              \
@@ -89,7 +89,8 @@ struct Probe {
   float *out;
   cudaError_t error = cudaSuccess;
 
-  /* c plus so many products of 2^exponent each, negative or not, from product `first` on; before them 1 if first is 1. */
+  /* c plus so many products of 2^exponent each, negative or not, from product `first` on; before them 1 if first is
+     1. */
   float sum(float c, int first, int count, int exponent, bool negative = false) {
     Dot dot;
     memset(&dot, 0, sizeof dot);

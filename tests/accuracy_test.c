@@ -1,5 +1,5 @@
-/* The tensor modes keep the rules A to G of examples/accuracy_rule.h, in its quick settings; and the rules can be broken: by
-   TF32, and by made-up errors that are just too large. */
+/* The tensor modes keep the rules A to G of examples/accuracy_rule.h, in its quick settings; and the rules can be
+   broken: by TF32, and by made-up errors that are just too large. */
 #include "tests/testing.h"
 
 #include "examples/accuracy_rule.h"
