@@ -18,13 +18,17 @@ enum { COMPARED_ROWS = 32, COMPARED_RESULTS = 1024 };
 #define MATRICES_BOTH static inline
 #endif
 
-/* Number i of a sequence uniform in [-1, 1), a multiple of 2^-23: the upper bits of splitmix64 (Steele, Lea, Flood,
-   OOPSLA 2014). */
-MATRICES_BOTH float matrices_number(uint64_t seed, uint64_t i) {
+/* Number i of a sequence of 64 random bits: splitmix64 (Steele, Lea, Flood, OOPSLA 2014). */
+MATRICES_BOTH uint64_t matrices_bits(uint64_t seed, uint64_t i) {
   uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return (float)((z ^ (z >> 31)) >> 40) * 0x1p-23f - 1.0f;
+  return z ^ (z >> 31);
+}
+
+/* The same uniform in [-1, 1), a multiple of 2^-23: the upper bits. */
+MATRICES_BOTH float matrices_number(uint64_t seed, uint64_t i) {
+  return (float)(matrices_bits(seed, i) >> 40) * 0x1p-23f - 1.0f;
 }
 
 /* How many rows are compared, of the batch * m of all results. */

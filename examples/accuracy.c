@@ -1,0 +1,285 @@
+/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of examples/accuracy_data.h in all modes
+   and by cuBLAS, and judges the errors by the rules of examples/accuracy_rule.h. Without a GPU: on the CPU model,
+   small, beside a chain of FMAs. examples/accuracy.py draws the CSV. */
+#define _POSIX_C_SOURCE 200809L /* isatty(), chdir() */
+
+#include "examples/accuracy_rule.h"
+
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+#include "examples/probe.h"
+#endif
+
+#include <errno.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: accuracy [OPTION]...\n"
+    "  --quick              2 seeds, few k\n"
+    "  --m --n N            the results; 128 on the CPU model, 512 on a GPU\n"
+    "  --k N,...            in place of the k there are, at most 16 of them\n"
+    "  --seeds N            1 to 100, 5 by default\n"
+    "  --inputs NAME,...    of the inputs below; rules that need others are left out\n"
+    "  --row NAME           a row of SGEMM_TENSORS, for its format; by default the one for 4096 x 4096. select: what\n"
+    "                       sgemm_run() takes, for both\n"
+    "  --csv FILE           a row for each multiplication\n"
+    "  --probe              on a GPU: states how its tensor cores add, and nothing else\n"
+    "exit status: 0, 1 where a rule is broken, 2 where it could not run\n"
+    "inputs:\n";
+
+typedef struct options {
+  request request;
+  int64_t m, n;
+  const char *row, *csv; /* NULL: not asked for */
+  int probe;
+} options;
+
+/* A whole number from 1 to most at *text, which is then behind it; 0 if there is none. */
+static int64_t parse_number(const char **text, int64_t most) {
+  char *end;
+  long long value;
+  errno = 0;
+  value = strtoll(*text, &end, 10);
+  if (end == *text || errno != 0 || value < 1 || value > most)
+    return 0;
+  *text = end;
+  return value;
+}
+
+/* All of the text; 0 if it is none. */
+static int64_t parse_whole(const char *text, int64_t most) {
+  const int64_t value = parse_number(&text, most);
+  return *text == '\0' ? value : 0;
+}
+
+static int parse_depths(request *q, const char *text) {
+  for (q->depth_count = 0; q->depth_count < DEPTHS_MOST; text++) {
+    if ((q->depths[q->depth_count++] = parse_number(&text, 1 << 20)) == 0)
+      return 0;
+    if (*text != ',')
+      return *text == '\0';
+  }
+  return 0;
+}
+
+static int parse_inputs(request *q, const char *text) {
+  memset(q->inputs, 0, sizeof q->inputs);
+  for (;; text++) {
+    const size_t length = strcspn(text, ",");
+    int input = 0;
+    while (input < INPUTS && (strlen(accuracy_input_get(input)->name) != length ||
+                              strncmp(accuracy_input_get(input)->name, text, length) != 0))
+      input++;
+    if (input == INPUTS)
+      return 0;
+    q->inputs[input] = 1;
+    text += length;
+    if (*text == '\0')
+      return 1;
+  }
+}
+
+/* 0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
+static int parse(options *o, int argc, char **argv) {
+  const char *depths = NULL, *seeds = NULL, *inputs = NULL;
+  int i, quick = 0;
+  memset(o, 0, sizeof *o);
+  o->m = o->n = DEFAULT_SIDE;
+  for (i = 1; i < argc; i++) {
+    const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (strcmp(name, "--help") == 0) {
+      fputs(usage, stdout);
+      for (i = 0; i < INPUTS; i++)
+        printf("  %c %-13s %s\n", accuracy_input_get(i)->rule, accuracy_input_get(i)->name,
+               accuracy_input_get(i)->idea);
+      return 1;
+    }
+    if (strcmp(name, "--quick") == 0) {
+      quick = 1;
+      continue;
+    }
+    if (strcmp(name, "--probe") == 0) {
+      o->probe = 1;
+      continue;
+    }
+    if (strcmp(name, "--m") != 0 && strcmp(name, "--n") != 0 && strcmp(name, "--k") != 0 &&
+        strcmp(name, "--seeds") != 0 && strcmp(name, "--inputs") != 0 && strcmp(name, "--row") != 0 &&
+        strcmp(name, "--csv") != 0)
+      return accuracy_fail("unknown option (--help lists them)", name);
+    if (value == NULL)
+      return accuracy_fail("the option needs a value", name);
+    i++;
+    if (strcmp(name, "--m") == 0)
+      o->m = parse_whole(value, 16384);
+    else if (strcmp(name, "--n") == 0)
+      o->n = parse_whole(value, 16384);
+    else
+      *(name[2] == 'k'   ? &depths
+        : name[2] == 's' ? &seeds
+        : name[2] == 'i' ? &inputs
+        : name[2] == 'r' ? &o->row
+                         : &o->csv) = value;
+  }
+  request_init(&o->request, quick);
+  if (o->m < 8 || o->n < 8)
+    return accuracy_fail("--m and --n are whole numbers from 8 to 16384", "another was given");
+  if (depths != NULL && !parse_depths(&o->request, depths))
+    return accuracy_fail("--k is a list of up to 16 whole numbers from 1 to 1048576", depths);
+  if (seeds != NULL && (o->request.seeds = (int)parse_whole(seeds, SEEDS_MOST)) == 0)
+    return accuracy_fail("--seeds is a whole number from 1 to 100", seeds);
+  if (inputs != NULL && !parse_inputs(&o->request, inputs))
+    return accuracy_fail("--inputs names an unknown input (--help lists them)", inputs);
+  return 0;
+}
+
+/* The rows that --row asks for. 0, or 2 and the fault was said. */
+static int pick_rows(bench *b, const char *name) {
+  int row, mode;
+  if (name == NULL)
+    return 0;
+  if (strcmp(name, "select") == 0) {
+    b->rows[TENSOR] = b->rows[TENSOR_FULL] = BY_SELECTION;
+    return 0;
+  }
+  for (row = 0; row < SGEMM_TENSOR_COUNT; row++)
+    if (strcmp(sgemm_tensor_get((sgemm_tensor)row)->name, name) == 0)
+      for (mode = TENSOR; mode <= TENSOR_FULL; mode++)
+        if (row_possible(b, mode, row, INT64_MAX)) {
+          b->rows[mode] = row;
+          return 0;
+        }
+  return accuracy_fail("--row is no row of SGEMM_TENSORS that can run here", name);
+}
+
+/* ---- Output ------------------------------------------------------------------------------------------------------ */
+
+static void write_csv_header(FILE *csv) {
+  fprintf(csv, "mode,input,k,seed,frobenius,componentwise,bias,guard,path,cublas_frobenius,cublas_componentwise,"
+               "cublas_bias\n");
+}
+
+/* Rules E and F have nothing beside it: their fields are empty. */
+static void write_csv(FILE *csv, const record *w) {
+  int s;
+  for (s = 0; s < SUBJECTS; s++) {
+    const outcome *r = &w->of[s], *c = &w->of[BASELINE];
+    if (!r->ran)
+      continue;
+    fprintf(csv, "%s,%s,%lld,%d,%.6e,%.6e,%.6e,%u,%s,", subject_name(s), input_name(w), (long long)w->k, w->seed,
+            r->frobenius, r->componentwise, r->bias, (unsigned)r->guard, r->path);
+    if (c->ran)
+      fprintf(csv, "%.6e,%.6e,%.6e\n", c->frobenius, c->componentwise, c->bias);
+    else
+      fputs(",,\n", csv);
+  }
+}
+
+/* After each record: the CSV's rows, and on a terminal how far it is. */
+static void tell(void *csv, const record *w, int done, int all) {
+  if (csv != NULL)
+    write_csv((FILE *)csv, w);
+  if (isatty(STDERR_FILENO))
+    fprintf(stderr, "\r[%d/%d] %-16s k %-6lld%s", done, all, input_name(w), (long long)w->k, done < all ? "" : "\n");
+}
+
+/* A line for each input of rules A and D, k and subject: of the seeds the geometric mean of the Frobenius errors, and
+   of their ratio to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
+static void print_table(const record *records, int count) {
+  int first, end, i, s;
+  printf("%-13s %6s %-12s %10s %10s %10s %10s %7s  %s\n", "input", "k", "mode", "frobenius", "ratio", "worst/u",
+         "bias/u", "guard", "path");
+  for (first = 0; first < count; first = end) {
+    const char rule = accuracy_input_get(records[first].input)->rule;
+    end = group_end(records, count, first);
+    for (s = 0; s < SUBJECTS && (rule == 'A' || rule == 'D'); s++) {
+      double log_error = 0.0, log_ratio = 0.0, worst = 0.0, bias = 0.0;
+      const char *path = NULL;
+      int fired = 0;
+      for (i = first; i < end; i++) {
+        const outcome *r = &records[i].of[s];
+        log_error += log(r->frobenius);
+        log_ratio += log(ratio_of(r->frobenius, records[i].of[BASELINE].frobenius));
+        worst = fmax(worst, r->componentwise);
+        bias = fabs(r->bias) > fabs(bias) ? r->bias : bias;
+        fired += r->guard != 0;
+        path = path == NULL || on_tensor_cores(r) ? r->path : path;
+      }
+      if (records[first].of[s].ran)
+        printf("%-13s %6lld %-12s %10.3e %10.4g %10.3f %10.3f %3d/%-3d  %s\n", input_name(&records[first]),
+               (long long)records[first].k, subject_name(s), exp(log_error / (end - first)),
+               exp(log_ratio / (end - first)), worst / ROUNDOFF, bias / ROUNDOFF, fired, end - first, path);
+    }
+  }
+}
+
+/* 1 if any is broken. */
+static int print_verdicts(const bench *b, const verdict *verdicts, int count) {
+  int i, mode, broken = 0;
+  putchar('\n');
+  for (mode = TENSOR; mode <= TENSOR_FULL; mode++)
+    if (!b->has[mode])
+      printf("no verdicts on %s: not compiled, or not for this machine\n", subject_name(mode));
+  for (i = 0; i < count; i++) {
+    const verdict *v = &verdicts[i];
+    const char *word = v->subject == CONTROL ? (v->broken ? "not broken by" : "broken, as it should be, by")
+                       : v->broken           ? "BROKEN by"
+                                             : "kept by";
+    printf("rule %c %s %s: %s\n", v->rule, word, subject_name(v->subject), v->text);
+    broken |= v->broken;
+  }
+  return broken;
+}
+
+static int run(bench *b, const options *o, FILE *csv) {
+  request q = o->request;
+  const int all = count_records(&q);
+  record *records = (record *)calloc((size_t)all, sizeof *records);
+  verdict verdicts[VERDICTS_MOST];
+  int count, status = 2;
+  if (records == NULL)
+    return accuracy_fail("not enough memory", "for the results");
+  q.tell = tell;
+  q.told = csv;
+  if (measure_all(b, &q, records) == 0 && judge_all(b, &q, records, all, verdicts, &count) == 0) {
+    print_table(records, all);
+    status = print_verdicts(b, verdicts, count);
+  }
+  free(records);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called, which paths go by */
+  FILE *csv = NULL;
+  options o;
+  bench b;
+  int status;
+  if (directory != NULL && chdir(directory) != 0)
+    return accuracy_fail("BUILD_WORKING_DIRECTORY is no directory", directory);
+  status = parse(&o, argc, argv);
+  if (status != 0)
+    return status == 1 ? 0 : status;
+  if (o.probe) {
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+    return machine_present() ? machine_failed(probe_print(), "the probe")
+                             : accuracy_fail("no device to run on", machine_name());
+#else
+    return accuracy_fail("an option of the GPU build, and this is the CPU model", "--probe");
+#endif
+  }
+  if (o.csv != NULL && (csv = fopen(o.csv, "w")) == NULL)
+    return accuracy_fail(strerror(errno), o.csv);
+  if (csv != NULL)
+    write_csv_header(csv);
+  status = open_bench(&b, o.m, o.n, deepest_of(&o.request));
+  if (status == 0) {
+    status = pick_rows(&b, o.row);
+    if (status == 0)
+      status = run(&b, &o, csv);
+    close_bench(&b);
+  }
+  if (csv != NULL && (ferror(csv) || fclose(csv) != 0))
+    status = accuracy_fail("not all could be written", o.csv);
+  if (fflush(stdout) != 0 || ferror(stdout))
+    status = accuracy_fail("not all could be written", "standard output");
+  return status;
+}

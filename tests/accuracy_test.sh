@@ -1,0 +1,56 @@
+#!/bin/bash
+# The accuracy example on the CPU model: its table and CSV parse, its rules are kept, TF32 breaks them, and the picture.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+accuracy=$(realpath "$1")
+
+# says NAME SENTENCE ARGUMENT...: exit status 2, that one line on stderr and nothing on stdout.
+says() {
+  local status=0
+  "$accuracy" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
+  same "$1" "2: accuracy: $2" "$status: $(cat "$work/out" "$work/err")"
+}
+
+says "no such option" "unknown option (--help lists them): --fast" --fast
+says "no value" "the option needs a value: --k" --quick --k
+says "no such input" "--inputs names an unknown input (--help lists them): uniform,none" --inputs uniform,none
+says "no such row" "--row is no row of SGEMM_TENSORS that can run here: none" --row none
+says "no number" "--k is a list of up to 16 whole numbers from 1 to 1048576: 64,x" --k 64,x
+says "no result" "--m and --n are whole numbers from 8 to 16384: another was given" --m 0
+says "no such directory" "No such file or directory: $work/none/file.csv" --csv "$work/none/file.csv"
+"$accuracy" --help > "$work/help"
+same "inputs of --help" 27 "$(grep -cE '^  [A-F] [a-z0-9_]+ +' "$work/help")"
+
+# Small: 2 seeds of each input at k = 128.
+check "the rules are kept" "$accuracy" --seeds 2 --k 128 --m 64 --n 96 --csv "$work/errors.csv"
+cp "$work/output" "$work/table"
+modes=$(awk '$3 == "strict" || $3 ~ /^tensor/ { seen[$3] } END { print length(seen) }' "$work/table")
+
+rows=$(awk 'NF == 9 && $2 == 128 && $4 ~ /^[0-9.]+e[-+][0-9]+$/ && ($5 == "inf" || $5 > 0) && $8 ~ "^[0-2]/2$"' \
+  "$work/table" | wc -l)
+same "rows of the table" "$((19 * (modes + 2)))" "$rows"
+same "the ratio of the baseline" 19 "$(awk '$3 == "chain" && $5 == 1' "$work/table" | wc -l)"
+same "rows of the CSV" "$((2 * 19 * (modes + 2) + 2 * 2 * modes + 6 * 4 * modes + 1))" "$(wc -l < "$work/errors.csv")"
+same "fields of the CSV" 12 "$(awk -F, '{ print NF }' "$work/errors.csv" | sort -u)"
+same "modes of the CSV" "$((modes + 2))" "$(sed 1d "$work/errors.csv" | cut -d, -f1 | sort -u | wc -l)"
+
+# Verdicts: E to G of strict, A to G of each tensor mode, and what TF32 breaks.
+same "verdicts" "$((3 + 7 * (modes - 1)))" "$(grep -cE '^rule [A-G] kept by (strict|tensor(_full)?): ' "$work/table")"
+same "TF32 breaks A and B" "A B" \
+  "$(sed -nE 's/^rule (.) broken, as it should be, by chain_tf32: .*/\1/p' "$work/table" | paste -sd' ')"
+
+# Only the inputs that were asked for, and only their rules.
+check "one input" "$accuracy" --seeds 1 --k 64 --m 16 --n 16 --inputs integers_a
+same "rules of one input" "E G" "$(sed -nE 's/^rule (.) kept by strict: .*/\1/p' "$work/output" | paste -sd' ')"
+
+# The picture, where there is matplotlib.
+if /usr/bin/python3 -c 'import matplotlib' 2> /dev/null; then
+  check "picture" /usr/bin/python3 "$root/examples/accuracy.py" --out "$work/errors.svg" "$work/errors.csv"
+  same "lines of the picture" "$((modes + 2))" "$(grep -cE '<!-- (strict|tensor|chain)' "$work/errors.svg")"
+  refuse "no such input in the picture" "no rows of the input none" /usr/bin/python3 "$root/examples/accuracy.py" \
+    --input none --out "$work/none.svg" "$work/errors.csv"
+else
+  skip "picture" "no matplotlib"
+fi
+
+finish
