@@ -22,10 +22,13 @@ static void clear_progress(void) {
     fprintf(stderr, "\r%60s\r", "");
 }
 
-static const char *subject_name(subject s) {
-  return s == SUBJECT_CUBLAS       ? "cublas"
-         : s == SUBJECT_PRODUCTION ? "production"
-                                   : sgemm_variant_get((sgemm_variant)s)->name;
+static const char *subject_name(subject s, const options *o) {
+  static const char *const production[2][MODE_COUNT] = {
+      {"production", "production_tensor", "production_tensor_full"},
+      {"production", "production_tensor_prepared", "production_tensor_full_prepared"}};
+  return s == SUBJECT_CUBLAS ? "cublas"
+         : is_production(s)  ? production[o->prepared][mode_of(s)]
+                             : sgemm_variant_get((sgemm_variant)s)->name;
 }
 
 /* What is measured, in order: cuBLAS first, since the others are compared with it. */
@@ -59,18 +62,17 @@ static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
 }
 
 /* The cells that say what was measured, and the row's name. */
-static void fill_case(const meter *m, const problem *q, const data *d, subject s, int cold, row *w) {
-  const sgemm_plan plan = picked(m, s, &d->p);
-  const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
+static void fill_case(const meter *m, const problem *q, const data *d, const options *o, subject s, int cold, row *w) {
+  const choice picked = picked_by(m, s, d);
   char name[CASE_MOST];
   cell *cells = w->cells;
   w->subject = s;
   w->cold = cold;
-  cells[COLUMN_variant].text = subject_name(s);
-  cells[COLUMN_stage].text = s < SGEMM_VARIANT_COUNT ? v->stage_name : NULL;
-  cells[COLUMN_picked].text = v ? v->name : NULL;
-  cells[COLUMN_ranks].number = s == SUBJECT_PRODUCTION ? plan.ranks : NAN;
-  cells[COLUMN_planes].number = s == SUBJECT_PRODUCTION ? plan.planes : NAN;
+  cells[COLUMN_variant].text = subject_name(s, o);
+  cells[COLUMN_stage].text = s < SGEMM_VARIANT_COUNT ? sgemm_variant_get((sgemm_variant)s)->stage_name : NULL;
+  cells[COLUMN_picked].text = picked.row;
+  cells[COLUMN_ranks].number = picked.ranks;
+  cells[COLUMN_planes].number = picked.planes;
   cells[COLUMN_shape].text = q->name[0] != '\0' ? q->name : NULL;
   cells[COLUMN_m].number = (double)q->m;
   cells[COLUMN_n].number = (double)q->n;
@@ -78,7 +80,7 @@ static void fill_case(const meter *m, const problem *q, const data *d, subject s
   cells[COLUMN_batch].number = (double)q->batch;
   cells[COLUMN_op].text = q->op;
   name_case(q, cold, name);
-  snprintf(w->name, sizeof w->name, "%s/%s", subject_name(s), name);
+  snprintf(w->name, sizeof w->name, "%s/%s", subject_name(s, o), name);
 }
 
 /* The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability,
@@ -119,8 +121,13 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
       failed = fail("not enough memory for", "the results");
       break;
     }
-    show_progress(++*done, all, subject_name(subjects[i]));
-    fill_case(m, q, &d, subjects[i], cold, w);
+    show_progress(++*done, all, subject_name(subjects[i], o));
+    if (open_subject(m, subjects[i], &d, o)) {
+      clear_progress();
+      failed = fail("not enough memory for the workspace", name);
+      break;
+    }
+    fill_case(m, q, &d, o, subjects[i], cold, w);
     if (spoil(&d) || measure(m, subjects[i], &d, o, cold, w, &set) || error_of(&d, set, &error)) {
       clear_progress();
       failed = fail("the run failed", w->name);
@@ -143,6 +150,7 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
       failed = flush(csv, o->csv);
     }
   }
+  close_subject(m);
   close_data(&d);
   return failed ? failed : wrong;
 }

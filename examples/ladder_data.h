@@ -12,6 +12,12 @@ typedef struct data {
   size_t pitch_a, pitch_b, pitch_c; /* floats from one set to the next */
 } data;
 
+/* What runs for a subject: its row, and the rest of its plan. NULL and NAN: it has none. */
+typedef struct choice {
+  const char *row;
+  double ranks, planes;
+} choice;
+
 /* 256 bytes, as cudaMalloc aligns. */
 static size_t pitch_of(int64_t floats) { return ((size_t)floats + 63) / 64 * 64; }
 

@@ -18,7 +18,9 @@ enum { RUNS_ON_GPU = 1, DEFAULT_M = 4096, DEFAULT_N = 4096, DEFAULT_K = 4096 };
 enum {
   ENOUGH_SAMPLES = 10,
   FEWEST_SAMPLES = 3,
-  WORKSPACE = 32 << 20 /* what cuBLAS's manual asks for on Hopper; production has the same */
+  WORKSPACE = 32 << 20, /* what cuBLAS's manual asks for on Hopper; strict production has the same */
+  LARGE = 512,          /* m, n and k of shapes that a tensor mode has a score of its own for; also the usage's */
+  CEILING_FROM = 1024   /* squares whose ceiling is measured unasked; also the usage's */
 };
 
 /* ---- Clocks ------------------------------------------------------------------------------------------------------ */
@@ -92,6 +94,10 @@ typedef struct meter {
   double ffma_gflops, copy_gbs;
   cublasHandle_t cublas;
   void *workspace;
+  void *room; /* the workspace of the tensor mode at hand */
+  int64_t room_bytes;
+  char *prepared; /* for it: B of one set after the other; NULL: not asked for */
+  size_t pitch_prepared;
   nvml nvml;
   cudaEvent_t start, stop;
   double cublas_ms, cublas_error; /* of the problem at hand */
@@ -102,7 +108,6 @@ typedef struct meter {
 /* 0, or 2 and the fault was said. */
 static int open_meter(meter *m, const options *o, report *r) {
   int device, error, version = 0, runtime = 0;
-  (void)o;
   if (cudaGetDevice(&device) != cudaSuccess || sgemm_device_query(device, &m->device) != SGEMM_SUCCESS ||
       sgemm_machine_query(&m->machine) != SGEMM_SUCCESS || cudaEventCreate(&m->start) != cudaSuccess ||
       cudaEventCreate(&m->stop) != cudaSuccess)
@@ -130,6 +135,8 @@ static int open_meter(meter *m, const options *o, report *r) {
   add_text(r, "cuda_runtime", m->runtime);
   add_text(r, "cublas", m->cublas_version);
   add_text(r, "driver", m->nvml.device != NULL ? m->nvml.driver : NULL);
+  if (o->prepared)
+    add_text(r, "prepared", "B");
   return 0;
 }
 
@@ -146,21 +153,81 @@ static void close_meter(meter *m) {
 static int64_t bytes_to_pass(const meter *m, int cold) { return cold ? 2 * m->device.l2_bytes : 0; }
 
 /* What there is beside the rows. */
-static int has_subject(subject s, const options *o) { return s == SUBJECT_CUBLAS || o->production; }
-
-/* What production gets to work in: as calls follow one another, what cuBLAS had. */
-static sgemm_params with_workspace(const meter *m, const sgemm_params *p) {
-  sgemm_params roomy = *p;
-  roomy.workspace = m->workspace;
-  roomy.workspace_bytes = WORKSPACE;
-  return roomy;
+static int has_subject(subject s, const options *o) {
+  return s == SUBJECT_CUBLAS || (o->production && o->modes[mode_of(s)]);
 }
 
-/* What runs for a subject; of production the plan. */
-static sgemm_plan picked(const meter *m, subject s, const sgemm_params *p) {
-  const sgemm_params roomy = with_workspace(m, p);
-  const sgemm_plan row = {s == SUBJECT_CUBLAS ? SGEMM_VARIANT_COUNT : (sgemm_variant)s, 1, 1};
-  return s == SUBJECT_PRODUCTION ? sgemm_select(&roomy, SGEMM_STAGE_COUNT, &m->machine) : row;
+/* With which a subject runs set number `set`. As calls follow one another, they can all work in the same memory: strict
+   production in what cuBLAS had. */
+static sgemm_params params_of(const meter *m, subject s, const data *d, int set) {
+  sgemm_params p = set_of(d, set);
+  p.mode = mode_of(s);
+  if (s == SUBJECT_PRODUCTION) {
+    p.workspace = m->workspace;
+    p.workspace_bytes = WORKSPACE;
+  } else if (is_production(s)) {
+    p.workspace = m->room;
+    p.workspace_bytes = m->room_bytes;
+    p.prepared_b = m->prepared == NULL ? NULL : m->prepared + (size_t)set * m->pitch_prepared;
+  }
+  return p;
+}
+
+static void close_subject(meter *m) {
+  machine_free(m->room);
+  machine_free(m->prepared);
+  m->room = NULL;
+  m->room_bytes = 0;
+  m->prepared = NULL;
+}
+
+/* What a subject needs besides the matrices. 0 is success. */
+static int open_subject(meter *m, subject s, const data *d, const options *o) {
+  sgemm_params p;
+  int64_t bytes;
+  int set;
+  close_subject(m);
+  if (mode_of(s) == SGEMM_STRICT)
+    return 0;
+  p = params_of(m, s, d, 0);
+  if (o->prepared) {
+    m->pitch_prepared = (size_t)sgemm__ceil_div(sgemm_prepared_bytes(&p, 'B'), 256) * 256;
+    m->prepared = (char *)machine_alloc((size_t)d->sets * m->pitch_prepared);
+    if (m->prepared == NULL)
+      return 1;
+    for (set = 0; set < d->sets; set++) {
+      p = params_of(m, s, d, set);
+      if (sgemm_prepare(&p, 'B', m->prepared + (size_t)set * m->pitch_prepared, NULL) != SGEMM_SUCCESS)
+        return 1;
+    }
+  }
+  if (sgemm_workspace_query(&p, &bytes) != SGEMM_SUCCESS)
+    return 1;
+  if (bytes > 0)
+    m->room = machine_alloc((size_t)bytes);
+  m->room_bytes = m->room == NULL ? 0 : bytes;
+  return m->room_bytes != bytes;
+}
+
+/* What runs for a subject. */
+static choice picked_by(const meter *m, subject s, const data *d) {
+  const sgemm_params p = params_of(m, s, d, 0);
+  choice picked = {NULL, NAN, NAN};
+  if (is_production(s)) {
+    const sgemm_tensor_plan tensor = sgemm_tensor_select(&p, &m->machine);
+    if (tensor.tensor != SGEMM_TENSOR_COUNT) {
+      picked.row = sgemm_tensor_get(tensor.tensor)->name;
+      picked.planes = tensor.planes;
+    } else {
+      const sgemm_plan strict = sgemm_select(&p, SGEMM_STAGE_COUNT, &m->machine);
+      picked.row = sgemm_variant_get(strict.variant)->name;
+      picked.ranks = strict.ranks;
+      picked.planes = strict.planes;
+    }
+  } else if (s != SUBJECT_CUBLAS) {
+    picked.row = sgemm_variant_get((sgemm_variant)s)->name;
+  }
+  return picked;
 }
 
 /* Of a problem whose first subject, cuBLAS, is measured. */
@@ -190,22 +257,25 @@ static void print_legend(const report *r) {
 
 /* ---- The suite --------------------------------------------------------------------------------------------------- */
 
-/* Of what sgemm_run() picks, in one mode: a value's geometric mean over the rows, and the row where it is worst. */
+/* Of what sgemm_run() does in one mode, hot or cold, from some side of the shapes on: a value's geometric mean over the
+   rows that have it, and the row where it is worst. */
 typedef struct digest {
   size_t count;
   double mean, worst;
   const row *at;
 } digest;
 
-static digest digest_of(const report *r, int cold, double (*value)(const row *), int lowest_is_worst) {
+static digest digest_of(const report *r, int mode, int cold, int64_t from, double (*value)(const row *),
+                        int lowest_is_worst) {
   digest d = {0, 0.0, 0.0, NULL};
   size_t i;
   for (i = 0; i < r->row_count; i++) {
     const row *w = &r->rows[i];
+    const cell *cells = w->cells;
     double v;
-    if (w->subject != SUBJECT_PRODUCTION || w->cold != cold)
+    if (w->subject != SUBJECT_PRODUCTION + mode || w->cold != cold || cells[COLUMN_m].number < (double)from ||
+        cells[COLUMN_n].number < (double)from || cells[COLUMN_k].number < (double)from || isnan(v = value(w)))
       continue;
-    v = value(w);
     d.mean += log(v);
     d.count++;
     if (d.at == NULL || (lowest_is_worst ? v < d.worst : v > d.worst)) {
@@ -217,6 +287,9 @@ static digest digest_of(const report *r, int cold, double (*value)(const row *),
   return d;
 }
 
+/* What a tensor mode is held against, for people. */
+static const char *const ceiling_names[MODE_COUNT] = {NULL, "cuBLAS on fp16 at 3 k", "cuBLAS on bf16 at 6 k"};
+
 /* Its name in the shape file, or its sizes. */
 static const char *case_of(const row *w) {
   return w->cells[COLUMN_shape].text != NULL ? w->cells[COLUMN_shape].text : strchr(w->name, '/') + 1;
@@ -225,16 +298,50 @@ static const char *case_of(const row *w) {
 /* cuBLAS's time over ours; a wrong result has no speed. */
 static double speed_of(const row *w) { return w->wrong ? 0.0 : w->cells[COLUMN_percent_of_cublas].number / 100.0; }
 
-static void add_score(report *r, int cold) {
-  const digest d = digest_of(r, cold, speed_of, 1);
-  if (d.count == 0)
+static double share_of_ceiling(const row *w) { return w->cells[COLUMN_percent_of_ceiling].number / 100.0; }
+
+/* For programs as key, key_worst and key_worst_shape, for people as a sentence; nothing of no rows. */
+static void add_digest(report *r, const digest *d, const char *key, const char *title, const char *of,
+                       const char *worst) {
+  char longer[48];
+  if (d->count == 0)
     return;
-  add_number(r, cold ? "score_cold" : "score_hot", d.mean);
-  add_number(r, cold ? "score_cold_worst" : "score_hot_worst", d.worst);
-  add_text(r, cold ? "score_cold_worst_shape" : "score_hot_worst_shape", d.at->cells[COLUMN_shape].text);
+  add_number(r, key, d->mean);
+  snprintf(longer, sizeof longer, "%s_%s", key, worst);
+  add_number(r, longer, d->worst);
+  snprintf(longer, sizeof longer, "%s_%s_shape", key, worst);
+  add_text(r, longer, case_of(d->at));
   snprintf(r->summary[r->summary_count++], sizeof *r->summary,
-           "score, %s: %.3f of cuBLAS's speed, geometric mean of %zu shapes; worst %.3f: %s", cold ? "cold" : "hot",
-           d.mean, d.count, d.worst, d.at->cells[COLUMN_shape].text);
+           "%s: %.3f of %s, geometric mean of %zu shapes; %s %.3f: %s", title, d->mean, of, d->count, worst, d->worst,
+           case_of(d->at));
+}
+
+/* The parts that are not empty, the mode's name among them: strict goes without saying. */
+static const char *joined(char text[64], const char *between, const char *what, int mode, const char *how,
+                          const char *further) {
+  const char *const parts[] = {what, mode == SGEMM_STRICT ? "" : mode_name(mode), how, further};
+  size_t i, used = 0;
+  for (i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (*parts[i] != '\0')
+      used += (size_t)snprintf(text + used, 64 - used, "%s%s", used > 0 ? between : "", parts[i]);
+  return text;
+}
+
+static const char *const temperatures[] = {"hot", "cold"};
+
+static void add_score(report *r, int mode, int cold, int large) {
+  const digest d = digest_of(r, mode, cold, large ? LARGE : 0, speed_of, 1);
+  char key[64], title[64];
+  add_digest(r, &d, joined(key, "_", "score", mode, temperatures[cold], large ? "large" : ""),
+             joined(title, ", ", "score", mode, temperatures[cold], large ? "m, n, k >= 512" : ""), "cuBLAS's speed",
+             "worst");
+}
+
+static void add_ceiling(report *r, int mode, int cold) {
+  const digest d = digest_of(r, mode, cold, 0, share_of_ceiling, 1);
+  char key[64], title[64];
+  add_digest(r, &d, joined(key, "_", "ceiling", mode, temperatures[cold], ""),
+             joined(title, ", ", "ceiling", mode, temperatures[cold], ""), ceiling_names[mode], "worst");
 }
 
 /* Of a row whose error is filled in; cuBLAS's comes first. Infinite beside cuBLAS too where either is. */
@@ -252,40 +359,54 @@ static double error_of_row(const row *w) { return w->cells[COLUMN_error_over_cub
 /* The mode whose errors are told where there are both: they do not depend on it. */
 static int errors_cold(const options *o) { return !o->hot; }
 
-static void add_errors(const options *o, report *r) {
-  const digest d = digest_of(r, errors_cold(o), error_of_row, 0);
-  add_number(r, "error_ratio", d.mean);
-  add_number(r, "error_ratio_largest", d.worst);
-  add_text(r, "error_ratio_largest_shape", case_of(d.at));
-  snprintf(r->summary[r->summary_count++], sizeof *r->summary,
-           "errors: %.3f of cuBLAS's, geometric mean of %zu shapes; largest %.3f: %s", d.mean, d.count, d.worst,
-           case_of(d.at));
+static void add_errors(const options *o, report *r, int mode) {
+  const digest d = digest_of(r, mode, errors_cold(o), 0, error_of_row, 0);
+  char key[64], title[64];
+  add_digest(r, &d, joined(key, "_", "error_ratio", mode, "", ""), joined(title, ", ", "errors", mode, "", ""),
+             "cuBLAS's", "largest");
 }
 
-static void print_errors(const options *o, const report *r) {
+/* A table a mode, whose name heads its column. */
+static void print_errors_of(const options *o, const report *r, int mode) {
   double cublas = NAN;
-  size_t i;
-  if (!o->errors)
-    return;
-  printf("\nlargest |C - double reference| / |A||B|\n%-40s %10s %10s %7s\n", "shape", "production", "cublas", "ratio");
+  size_t i, lines = 0;
   for (i = 0; i < r->row_count; i++) {
     const row *w = &r->rows[i];
     const double error = w->cells[COLUMN_componentwise_error].number;
+    const char *name = w->cells[COLUMN_variant].text;
     if (w->subject == SUBJECT_CUBLAS)
       cublas = error;
-    else if (w->subject == SUBJECT_PRODUCTION && w->cold == errors_cold(o))
-      printf("%-40s %10.3e %10.3e %7.3f\n", case_of(w), error, cublas, error_of_row(w));
+    if (w->subject != SUBJECT_PRODUCTION + mode || w->cold != errors_cold(o))
+      continue;
+    if (lines++ == 0)
+      printf("%-40s %10s %10s %7s\n", "shape", name, "cublas", "ratio");
+    printf("%-40s %*.3e %10.3e %7.3f\n", case_of(w), (int)strlen(name), error, cublas, error_of_row(w));
   }
-  putchar('\n');
+  if (lines > 0)
+    putchar('\n');
+}
+
+static void print_errors(const options *o, const report *r) {
+  int mode;
+  if (o->errors)
+    puts("\nlargest |C - double reference| / |A||B|");
+  for (mode = 0; mode < MODE_COUNT && o->errors; mode++)
+    print_errors_of(o, r, mode);
 }
 
 /* What can be said when all is measured: only a shape file names its problems, and has a score. */
 static void sum_up(const options *o, report *r) {
-  int cold;
-  for (cold = 0; cold < 2 && o->problems[0].name[0] != '\0'; cold++)
-    add_score(r, cold);
-  if (o->errors)
-    add_errors(o, r);
+  int mode, cold;
+  for (mode = 0; mode < MODE_COUNT; mode++)
+    for (cold = 0; cold < 2; cold++) {
+      if (o->problems[0].name[0] != '\0')
+        add_score(r, mode, cold, 0);
+      if (o->problems[0].name[0] != '\0' && mode != SGEMM_STRICT)
+        add_score(r, mode, cold, 1);
+      add_ceiling(r, mode, cold);
+    }
+  for (mode = 0; mode < MODE_COUNT && o->errors; mode++)
+    add_errors(o, r, mode);
 }
 
 /* ---- Timing ------------------------------------------------------------------------------------------------------ */
@@ -302,17 +423,31 @@ static int run_cublas(cublasHandle_t handle, const sgemm_params *p) {
                                           &zero, p->C, ldc, p->stride_c, (int)p->batch)) != CUBLAS_STATUS_SUCCESS;
 }
 
+/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode makes, in one sum. */
+static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
+  const float one = 1.0f, zero = 0.0f;
+  const cublasOperation_t a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
+  const cublasOperation_t b = p->op_b == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
+  const cudaDataType type = mode == SGEMM_TENSOR ? CUDA_R_16F : CUDA_R_16BF;
+  return cublasGemmEx(handle, b, a, (int)p->n, (int)p->m, (int)p->k, &one, p->B, type, (int)p->ldb, p->A, type,
+                      (int)p->lda, &zero, p->C, CUDA_R_32F, (int)p->ldc, CUBLAS_COMPUTE_32F,
+                      CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS;
+}
+
+static int run_call(const meter *m, subject s, const data *d, int set) {
+  const sgemm_params p = params_of(m, s, d, set);
+  return s >= SUBJECT_CEILING  ? run_ceiling(m->cublas, s - SUBJECT_CEILING, &p)
+         : s == SUBJECT_CUBLAS ? run_cublas(m->cublas, &p)
+         : is_production(s)    ? sgemm_run(&p, NULL) != SGEMM_SUCCESS
+                               : sgemm_run_variant((sgemm_variant)s, &p, NULL) != SGEMM_SUCCESS;
+}
+
 /* As many calls as asked for, of one set of matrices after the other from *set on; the last one's is left in *set. */
 static int run_calls(const meter *m, subject s, const data *d, int calls, int *set) {
   int i, bad = 0;
   for (i = 0; i < calls && !bad; i++) {
-    sgemm_params p, roomy;
     *set = (*set + 1) % d->sets;
-    p = set_of(d, *set);
-    roomy = with_workspace(m, &p);
-    bad = s == SUBJECT_CUBLAS       ? run_cublas(m->cublas, &p)
-          : s == SUBJECT_PRODUCTION ? sgemm_run(&roomy, NULL) != SGEMM_SUCCESS
-                                    : sgemm_run_variant((sgemm_variant)s, &p, NULL) != SGEMM_SUCCESS;
+    bad = run_call(m, s, d, *set);
   }
   return bad;
 }
@@ -356,16 +491,16 @@ static int is_enough(const meter *m, const options *o, int count, double seconds
   return count >= ENOUGH_SAMPLES && seconds >= ENOUGH_SECONDS && spread_percent(m->samples, count) < ENOUGH_SPREAD;
 }
 
-/* Fills all cells but those of the case and of the check. 0 is success; *set is one that timed calls have written. */
-static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
-  /* The first launch also loads the kernel: it counts as what it took at least. */
-  double warm = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch / m->ffma_gflops * 1e-9;
+/* Fills the row's times and the cells that are no rates. 0 is success; *set is one that timed calls have written. */
+static int time_subject(meter *m, subject s, const data *d, const options *o, row *w, int *set) {
+  /* The first launch also loads the kernel: it counts as what it took at least, which is told of fp32 FMA alone. */
+  const int by_ffma = s < SUBJECT_CEILING && mode_of(s) == SGEMM_STRICT;
+  double warm = by_ffma ? sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch / m->ffma_gflops * 1e-9 : 0.0;
   float ms = 0.0f;
   int count = 0, calls = 1, i;
   struct timespec start;
   clock_t cpu;
   cell *cells = w->cells;
-  sgemm_metrics r;
   *set = d->sets - 1;
   if (run_calls(m, s, d, 1, set))
     return 1;
@@ -391,19 +526,107 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
   w->iterations = (int64_t)count * calls;
   w->cpu_ms = (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC / (double)w->iterations;
   w->real_ms = quantile(m->samples, count, 0.5);
+  cells[COLUMN_time_ms].number = w->real_ms;
+  cells[COLUMN_spread_percent].number = spread_percent(m->samples, count);
+  cells[COLUMN_samples].number = count;
+  return 0;
+}
+
+/* A line's elements, rounded up so that each line starts on 16 bytes: a ceiling is what is possible. */
+static int64_t padded(int64_t length) { return sgemm__ceil_div(length, 8) * 8; }
+
+/* The matrices of a tensor mode's ceiling: A and B of 16-bit numbers and of as many times the k as there are products. 0 is
+   success. */
+static int open_ceiling(data *c, const sgemm_params *p, int mode, int64_t passed) {
+  const int64_t k = p->k * (mode == SGEMM_TENSOR ? 3 : 6);
+  memset(c, 0, sizeof *c);
+  c->p = sgemm_params_init((sgemm_op)p->op_a, (sgemm_op)p->op_b, p->m, p->n, k);
+  c->p.lda = padded(c->p.lda);
+  c->p.ldb = padded(c->p.ldb);
+  c->p.ldc = padded(c->p.ldc);
+  c->pitch_a = pitch_of(c->p.lda / 2 * (p->op_a == SGEMM_N ? p->m : k));
+  c->pitch_b = pitch_of(c->p.ldb / 2 * (p->op_b == SGEMM_N ? k : p->n));
+  c->pitch_c = pitch_of(c->p.ldc * p->m);
+  c->sets = 1 + (int)(passed / (int64_t)((c->pitch_a + c->pitch_b + c->pitch_c) * sizeof(float)));
+  c->p.A = alloc_sets(c->pitch_a, c->sets);
+  c->p.B = alloc_sets(c->pitch_b, c->sets);
+  c->p.C = alloc_sets(c->pitch_c, c->sets);
+  if (c->p.A != NULL && c->p.B != NULL && c->p.C != NULL &&
+      matrices_fill16((uint16_t *)c->p.A, 2 * (size_t)c->sets * c->pitch_a, mode != SGEMM_TENSOR, 1) == 0 &&
+      matrices_fill16((uint16_t *)c->p.B, 2 * (size_t)c->sets * c->pitch_b, mode != SGEMM_TENSOR, 2) == 0)
+    return 0;
+  close_data(c);
+  return 1;
+}
+
+static int has_ceiling(const options *o, subject s, const sgemm_params *p) {
+  return mode_of(s) != SGEMM_STRICT && p->batch == 1 &&
+         (o->ceilings || (p->m >= CEILING_FROM && p->m == p->n && p->m == p->k));
+}
+
+/* A tensor mode's row, which is timed already, beside its ceiling. 0 is success. */
+static int measure_ceiling(meter *m, subject s, const data *d, const options *o, int cold, row *w) {
+  const int mode = mode_of(s);
+  row ceiling = *w; /* for its times alone */
+  data c;
+  int set, failed;
+  cell *cells = w->cells;
+  if (open_ceiling(&c, &d->p, mode, bytes_to_pass(m, cold)))
+    return 1;
+  failed = time_subject(m, SUBJECT_CEILING + mode, &c, o, &ceiling, &set);
+  close_data(&c);
+  cells[COLUMN_ceiling_gflops].number = sgemm_metrics_of(&d->p, ceiling.real_ms, 0.0, 0.0).gflops;
+  cells[COLUMN_percent_of_ceiling].number = 100.0 * cells[COLUMN_gflops].number / cells[COLUMN_ceiling_gflops].number;
+  return failed;
+}
+
+/* What production ran, for people. A guard that fired says that it was strict fp32 after all. */
+static void write_note(subject s, row *w) {
+  const cell *cells = w->cells;
+  int used = snprintf(w->note, sizeof w->note, "%s", cells[COLUMN_picked].text);
+  if (!isnan(cells[COLUMN_ranks].number))
+    used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", ranks %.0f", cells[COLUMN_ranks].number);
+  used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", planes %.0f", cells[COLUMN_planes].number);
+  if (cells[COLUMN_guard].number > 0.0)
+    used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", guard fired");
+  if (!isnan(cells[COLUMN_percent_of_ceiling].number))
+    snprintf(w->note + used, sizeof w->note - (size_t)used, "; %.1f %% of %s: %.1f TFLOP/s",
+             cells[COLUMN_percent_of_ceiling].number, ceiling_names[mode_of(s)],
+             cells[COLUMN_ceiling_gflops].number * 1e-3);
+}
+
+/* What only production has. 0 is success. */
+static int measure_production(meter *m, subject s, const data *d, const options *o, int cold, int set, row *w) {
+  const sgemm_params p = params_of(m, s, d, set);
+  uint32_t verdict = 0;
+  w->cells[COLUMN_workspace_bytes].number = (double)p.workspace_bytes;
+  if (sgemm_tensor_select(&p, &m->machine).tensor != SGEMM_TENSOR_COUNT) {
+    if (sgemm_guard_query(&p, &verdict, NULL) != SGEMM_SUCCESS || machine_wait())
+      return 1;
+    w->cells[COLUMN_guard].number = verdict;
+  }
+  if (has_ceiling(o, s, &p) && measure_ceiling(m, s, d, o, cold, w))
+    return 1;
+  write_note(s, w);
+  return 0;
+}
+
+/* Fills all cells but those of the case and of the check. 0 is success; *set is one that timed calls have written. */
+static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
+  cell *cells = w->cells;
+  sgemm_metrics r;
+  if (time_subject(m, s, d, o, w, set))
+    return 1;
   if (s == SUBJECT_CUBLAS)
     m->cublas_ms = w->real_ms;
   r = sgemm_metrics_of(&d->p, w->real_ms, m->device.peak_gflops, m->cublas_ms);
   cells[COLUMN_mode].text = cold ? "cold" : "hot";
-  cells[COLUMN_time_ms].number = w->real_ms;
   cells[COLUMN_gflops].number = r.gflops;
   cells[COLUMN_percent_of_peak].number = r.percent_of_peak;
   cells[COLUMN_percent_of_cublas].number = r.percent_of_cublas;
   cells[COLUMN_percent_of_ffma].number = 100.0 * r.gflops / m->ffma_gflops;
   cells[COLUMN_percent_of_copy].number = 100.0 * r.bandwidth_gbs / m->copy_gbs;
-  cells[COLUMN_spread_percent].number = spread_percent(m->samples, count);
-  cells[COLUMN_samples].number = count;
-  return 0;
+  return is_production(s) ? measure_production(m, s, d, o, cold, *set, w) : 0;
 }
 
 #endif

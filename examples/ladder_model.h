@@ -113,14 +113,33 @@ static void sum_up(const options *o, report *r) { (void)o, (void)r; }
 static void print_errors(const options *o, const report *r) { (void)o, (void)r; }
 static void compare_error(meter *m, row *w) { (void)m, (void)w; }
 
+/* A subject needs nothing besides the matrices. */
+static int open_subject(meter *m, subject s, const data *d, const options *o) {
+  (void)m, (void)s, (void)d, (void)o;
+  return 0;
+}
+static void close_subject(meter *m) { (void)m; }
+
 /* What runs for a subject; of production the plan, without a workspace: one launch, whose counts are all. */
-static sgemm_plan picked(const meter *m, subject s, const sgemm_params *p) {
+static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
   const sgemm_device *d = &m->gpu.device;
-  const sgemm_machine machine = {d->multiprocessors, 10 * d->major + d->minor,
-                                 d->lanes,           d->clock_mhz,
-                                 d->bandwidth_gbs,   (int)(d->shared_per_sm - d->shared_reserved)};
+  const sgemm_machine machine = {d->multiprocessors,
+                                 10 * d->major + d->minor,
+                                 d->lanes,
+                                 d->clock_mhz,
+                                 d->bandwidth_gbs,
+                                 (int)(d->shared_per_sm - d->shared_reserved),
+                                 0};
   const sgemm_plan row = {(sgemm_variant)s, 1, 1};
   return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, &machine) : row;
+}
+
+static choice picked_by(const meter *m, subject s, const data *d) {
+  const sgemm_plan plan = plan_of(m, s, &d->p);
+  const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
+  const choice row = {v ? v->name : NULL, s == SUBJECT_PRODUCTION ? plan.ranks : NAN,
+                      s == SUBJECT_PRODUCTION ? plan.planes : NAN};
+  return row;
 }
 
 static double ratio(double a, double b) { return b > 0.0 ? a / b : NAN; }
@@ -157,7 +176,7 @@ static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *
 
 /* 0 is success. */
 static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
-  const sgemm_plan plan = picked(m, s, &d->p);
+  const sgemm_plan plan = plan_of(m, s, &d->p);
   const double flops = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch;
   const double results = (double)d->p.m * (double)d->p.n * (double)d->p.batch;
   const clock_t cpu = clock();

@@ -29,6 +29,18 @@ static const char usage[] =
     "  --production-only    that and no row: on a GPU, beside cuBLAS, a whole shape file in seconds\n"
     "  --errors             on a GPU: how far production and cuBLAS are off, and the ratio: of each shape the largest\n"
     "                       |C - double reference| / |A||B|. It implies --production\n"
+    "which modes of production, on a GPU\n"
+    "  --mode MODE,...      strict (default), tensor, tensor_full: a line for each, and a score, of the tensor modes "
+    "also\n"
+    "                       over the shapes with m, n and k of 512 and more. It implies --production. A tensor mode "
+    "has\n"
+    "                       the workspace that sgemm_workspace_query() asks for, strict fp32 has cuBLAS's 32 MiB\n"
+    "  --prepared           the tensor modes with B prepared before the timing starts\n"
+    "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers: fp16 at 3 k for "
+    "tensor,\n"
+    "                       bf16 at 6 k for tensor_full, of every shape but batches; without the option of squares "
+    "from\n"
+    "                       1024 on\n"
     "how they are timed, on a GPU\n"
     "  --hot                the same matrices again and again (default)\n"
     "  --cold               matrices that twice the L2 has passed since; with --hot both\n"
@@ -52,9 +64,19 @@ typedef struct problem {
   char op[3]; /* NN, NT, TN or TT */
 } problem;
 
-/* What is measured: a variant by its number, or one of these. */
+/* What is measured: a variant by its number, or one of these. Production is one subject for each sgemm_mode. A ceiling, of
+   which there is one for each tensor mode, is timed for another subject's row and has none of its own. */
 typedef int subject;
-enum { SUBJECT_CUBLAS = SGEMM_VARIANT_COUNT, SUBJECT_PRODUCTION, SUBJECT_COUNT };
+enum {
+  MODE_COUNT = SGEMM_TENSOR_FULL + 1,
+  SUBJECT_CUBLAS = SGEMM_VARIANT_COUNT,
+  SUBJECT_PRODUCTION,
+  SUBJECT_COUNT = SUBJECT_PRODUCTION + MODE_COUNT,
+  SUBJECT_CEILING = SUBJECT_COUNT
+};
+
+static int is_production(subject s) { return s >= SUBJECT_PRODUCTION && s < SUBJECT_COUNT; }
+static int mode_of(subject s) { return is_production(s) ? s - SUBJECT_PRODUCTION : SGEMM_STRICT; }
 
 /* One of the ways to be asked for sizes; a later option of another way is an error. */
 typedef enum sizes_by { BY_DEFAULT, BY_SIDES, BY_SQUARES, BY_FILE } sizes_by;
@@ -69,7 +91,8 @@ typedef struct options {
   size_t problem_count;
   char stages[SGEMM_STAGE_COUNT]; /* 1: asked for */
   const char *variants;           /* glob, or NULL */
-  int production, production_only, errors, hot, cold;
+  char modes[MODE_COUNT];         /* 1: asked for */
+  int production, production_only, errors, prepared, ceilings, hot, cold;
   int reps; /* 0: until the spread is small or the time is up */
   double seconds;
   const char *gpu;
@@ -145,17 +168,21 @@ static int parse_op(char op[3], const char *text) {
   return 1;
 }
 
-static int parse_stages(options *o, const char *text) {
-  memset(o->stages, 0, sizeof o->stages);
+static const char *mode_name(int mode) {
+  static const char *const names[MODE_COUNT] = {"strict", "tensor", "tensor_full"};
+  return names[mode];
+}
+
+/* Sets asked[i] for each name of the list that is name_of(i), of `count`; 0 if one is none of them. */
+static int parse_names(char *asked, int count, const char *(*name_of)(int), const char *text) {
   for (;; text++) {
     const size_t length = strcspn(text, ",");
-    int stage = 0;
-    while (stage < SGEMM_STAGE_COUNT &&
-           (strlen(stage_name(stage)) != length || strncmp(stage_name(stage), text, length) != 0))
-      stage++;
-    if (stage == SGEMM_STAGE_COUNT)
+    int i = 0;
+    while (i < count && (strlen(name_of(i)) != length || strncmp(name_of(i), text, length) != 0))
+      i++;
+    if (i == count)
       return 0;
-    o->stages[stage] = 1;
+    asked[i] = 1;
     text += length;
     if (*text == '\0')
       return 1;
@@ -241,8 +268,9 @@ static int is_one_of(const char *name, const char *const *names) {
 
 /* Where the option's presence is kept; NULL if it is none of those without a value. */
 static int *flag_of(options *o, const char *name) {
-  static const char *const names[] = {"--production", "--production-only", "--errors", "--hot", "--cold"};
-  int *const flags[] = {&o->production, &o->production_only, &o->errors, &o->hot, &o->cold};
+  static const char *const names[] = {
+      "--production", "--production-only", "--errors", "--prepared", "--ceilings", "--hot", "--cold"};
+  int *const flags[] = {&o->production, &o->production_only, &o->errors, &o->prepared, &o->ceilings, &o->hot, &o->cold};
   size_t i;
   for (i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0)
@@ -253,16 +281,17 @@ static int *flag_of(options *o, const char *name) {
 /* on_gpu: what this build runs on; m, n, k: the sizes where none are asked for.
    0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
 static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
-  static const char *const valued[] = {"--m",         "--n",        "--k",    "--sizes",    "--shapes", "--op",
-                                       "--stages",    "--variants", "--time", "--reps",     "--gpu",    "--peak",
-                                       "--bandwidth", "--csv",      "--json", "--markdown", NULL};
-  static const char *const gpu_only[] = {"--errors", "--hot", "--cold", "--time", "--reps", NULL};
+  static const char *const valued[] = {"--m",    "--n",         "--k",        "--sizes", "--shapes",   "--op",
+                                       "--mode", "--stages",    "--variants", "--time",  "--reps",     "--gpu",
+                                       "--peak", "--bandwidth", "--csv",      "--json",  "--markdown", NULL};
+  static const char *const gpu_only[] = {"--errors", "--mode", "--prepared", "--ceilings", "--hot",
+                                         "--cold",   "--time", "--reps",     NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
   static list sides[3];
   char op[3] = "NN";
   const char *shapes = NULL, *asked_op = NULL, *asked_rows = NULL;
   sizes_by by = BY_DEFAULT;
-  int i, s, to_stdout = 0;
+  int i, s, asked_mode = 0, to_stdout = 0;
   memset(o, 0, sizeof *o);
   memset(o->stages, 1, sizeof o->stages);
   for (i = 0; i < 3; i++) {
@@ -298,8 +327,13 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
         return fail("--op is not NN, NT, TN or TT", value);
     } else if (strcmp(name, "--stages") == 0) {
       asked_rows = name;
-      if (!parse_stages(o, value))
+      memset(o->stages, 0, sizeof o->stages);
+      if (!parse_names(o->stages, SGEMM_STAGE_COUNT, stage_name, value))
         return fail("--stages names an unknown stage (--help lists them)", value);
+    } else if (strcmp(name, "--mode") == 0) {
+      asked_mode = 1;
+      if (!parse_names(o->modes, MODE_COUNT, mode_name, value))
+        return fail("--mode is a list of strict, tensor and tensor_full", value);
     } else if (strcmp(name, "--variants") == 0) {
       o->variants = value;
       asked_rows = name;
@@ -346,7 +380,12 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     return fail("--m, --n and --k make more than 4096 shapes", "too many");
   if (o->production_only && asked_rows != NULL)
     return fail("--production-only measures none of the rows that this option picks", asked_rows);
-  o->production |= o->production_only || o->errors;
+  o->production |= o->production_only || o->errors || asked_mode;
+  o->modes[SGEMM_STRICT] |= !asked_mode;
+  if ((o->prepared || o->ceilings) && !o->modes[SGEMM_TENSOR] && !o->modes[SGEMM_TENSOR_FULL])
+    return fail("only a tensor mode of --mode has it", o->prepared ? "--prepared" : "--ceilings");
+  if ((o->modes[SGEMM_TENSOR] || o->modes[SGEMM_TENSOR_FULL]) && !sgemm_tensor_compiled())
+    return fail("the kernels were compiled without the tensor modes", "--mode");
   if (o->seconds == 0.0)
     o->seconds = o->production_only ? 0.1 : 2.0;
   for (s = 0; s < SGEMM_VARIANT_COUNT && !selected(o, (sgemm_variant)s); s++)

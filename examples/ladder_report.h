@@ -56,6 +56,10 @@ typedef union cell {
   X(percent_of_cublas, "", "% cuBLAS", 8,      1)                                                                      \
   X(percent_of_ffma,   "", "% FFMA",   6,      1)    /* of the measured ceiling */                                     \
   X(percent_of_copy,   "", "% copy",   6,      1)    /* of the measured ceiling: the fewest bytes over the time */     \
+  X(ceiling_gflops,    "", "",         HIDDEN, 0)    /* of a tensor mode: cuBLAS's on as many 16-bit products */       \
+  X(percent_of_ceiling, "", "",        HIDDEN, 1)                                                                      \
+  X(workspace_bytes,   "", "",         HIDDEN, 0)    /* that production had */                                         \
+  X(guard,             "", "",         HIDDEN, 0)    /* 0: the tensor row did it; else a sum of sgemm_guard */         \
   X(spread_percent,    "", "spread %", 8,      2)    /* interquartile range over median */                             \
   X(samples,           "", "runs",     4,      0)                                                                      \
   X(clock_before_mhz,  "", "",         HIDDEN, 0)    /* of the SMs, with the first sample in flight */                 \
@@ -102,7 +106,8 @@ static const column columns[COLUMN_COUNT] = {COLUMNS(COLUMN_ROW) COUNT_COLUMNS(C
 
 /* What a run is about: for JSON's context. text NULL: a number. */
 typedef struct fact {
-  const char *key, *text;
+  char key[48];
+  const char *text;
   double number;
 } fact;
 
@@ -114,25 +119,28 @@ typedef struct row {
   double real_ms, cpu_ms;
   int64_t iterations;
   int wrong;
+  char note[128]; /* what people read below the row; empty: nothing */
   cell cells[COLUMN_COUNT];
 } row;
 
 typedef struct report {
   row *rows;
   size_t row_count;
-  fact facts[24];
+  fact facts[72];
   int fact_count;
-  char summary[3][128]; /* what people read below the rows; programs get it as facts */
+  char summary[20][160]; /* what people read below the rows; programs get it as facts */
   int summary_count;
 } report;
 
-static void add_text(report *r, const char *key, const char *text) {
-  r->facts[r->fact_count++] = (fact){key, text, NAN};
+static void add_fact(report *r, const char *key, const char *text, double number) {
+  fact *f = &r->facts[r->fact_count++];
+  snprintf(f->key, sizeof f->key, "%s", key);
+  f->text = text;
+  f->number = number;
 }
 
-static void add_number(report *r, const char *key, double number) {
-  r->facts[r->fact_count++] = (fact){key, NULL, number};
-}
+static void add_text(report *r, const char *key, const char *text) { add_fact(r, key, text, NAN); }
+static void add_number(report *r, const char *key, double number) { add_fact(r, key, NULL, number); }
 
 /* A new row, all cells without a value; NULL without memory. The one before may have moved. */
 static row *add_row(report *r) {
@@ -196,6 +204,8 @@ static void print_row(const row *w) {
       used += snprintf(line + used, sizeof line - (size_t)used, "%*s ", c == 0 ? -columns[c].width : columns[c].width,
                        shown(&columns[c], w->cells[c], text));
   print_line(line);
+  if (w->note[0] != '\0')
+    printf("    %s\n", w->note);
   fflush(stdout);
 }
 

@@ -1,6 +1,8 @@
 /* Random numbers, and the reference in double, on the GPU. */
 #include "examples/matrices.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 namespace {
@@ -15,6 +17,13 @@ __device__ void note(double error) { atomicMax(&worst_bits, (unsigned long long)
 __global__ void __launch_bounds__(THREADS) fill(float *x, size_t count, size_t period, uint64_t seed) {
   for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS)
     x[i] = matrices_number(seed, i % period);
+}
+
+__global__ void __launch_bounds__(THREADS) fill16(uint16_t *x, size_t count, int bf16, uint64_t seed) {
+  for (size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += (size_t)gridDim.x * THREADS) {
+    const float number = matrices_number(seed, i);
+    x[i] = bf16 ? __bfloat16_as_ushort(__float2bfloat16(number)) : __half_as_ushort(__float2half(number));
+  }
 }
 
 /* A warp a result. Its lanes walk along k, and the warps of a block are neighbours along a row of C: of a B that is
@@ -51,6 +60,11 @@ __global__ void __launch_bounds__(THREADS) find_nan(const float *x, size_t count
 
 extern "C" int matrices_fill(float *x, size_t count, size_t period, uint64_t seed) {
   fill<<<BLOCKS, THREADS>>>(x, count, period, seed);
+  return (int)cudaGetLastError();
+}
+
+extern "C" int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed) {
+  fill16<<<BLOCKS, THREADS>>>(x, count, bf16, seed);
   return (int)cudaGetLastError();
 }
 

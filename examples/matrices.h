@@ -58,6 +58,9 @@ extern "C" {
 /* x[i] = number i % period of the seed's sequence. 0, or a cudaError_t. */
 int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
 
+/* x[i] = number i of the seed's sequence as bf16, or as fp16. 0, or a cudaError_t. */
+int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
+
 /* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p is row-major and packed,
    alpha 1, beta 0. 0, or a cudaError_t. */
 int matrices_error(const sgemm_params *p, double *worst);

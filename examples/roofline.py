@@ -145,14 +145,14 @@ def draw_ladder(plt, contexts, rows):
     p, timed = fullest([row for row in rows if row.get("gflops")])
     timed = list({row["variant"]: row for row in reversed(timed)}.values())[::-1]  # what two files measured, the first time
     cublas = [row["gflops"] / 1e3 for row in timed if row["variant"] == "cublas"]
-    bars = sorted((row for row in timed if row["variant"] != "cublas"), key=lambda row: row["variant"] == "production")
+    bars = sorted((row for row in timed if row["variant"] != "cublas"), key=lambda row: row["variant"].startswith("production"))
     if not cublas or not bars:
         return "no rates beside cuBLAS's, which a GPU's file holds"
     gpu, peak, _, how = ceilings(contexts)
     figure, axes = plt.subplots(figsize=(WIDTH, 1.5 + 0.29 * len(bars)))
     names = [row["variant"].replace("sgemm_", "") for row in bars]
     values = [row["gflops"] / 1e3 for row in bars]
-    colours = [ORANGE if row["variant"] == "production" else SKY for row in bars]
+    colours = [ORANGE if row["variant"].startswith("production") else SKY for row in bars]
     axes.barh(range(len(bars)), values, color=colours, height=0.72)
     # Inside the bar, unless it is too short: the lines of cuBLAS and the peak then cross no text.
     for i, value in enumerate(values):

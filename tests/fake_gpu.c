@@ -1,6 +1,7 @@
 /* A GPU that computes on the CPU, ours by the CPU model and cuBLAS in double, and whose time is known beforehand: a
-   call of cuBLAS takes 1 ms, a sample of ours 1 ms for each 256 bytes that were last set, all sets of C that is. It
-   loses a result of ours where n is 13, and has no more than 1 GiB for a matrix. --wrap=sgemm_device_query links it. */
+   call of cuBLAS takes 1 ms, with 16-bit numbers, which it leaves alone, 1 ms for each of its k, and a sample of ours
+   1 ms for each 256 bytes that were last set, all sets of C that is. It loses a result of ours where n is 13, and has no
+   more than 1 GiB for a matrix. --wrap=sgemm_device_query links it. */
 #include "tests/fake_gpu.h"
 
 #define matrices_fill fill_on_host
@@ -13,10 +14,12 @@
 #include <string.h>
 
 int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
+int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
 int matrices_error(const sgemm_params *p, double *worst);
 sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out);
 
-static int calls, calls_before; /* of cuBLAS: in all, and before C was set */
+static int calls, calls_before; /* of cublasSgemm: in all, and before C was set */
+static int now_ms;              /* what cuBLAS has taken */
 static double ours_ms;
 static int events[2];
 
@@ -33,6 +36,8 @@ const char *cudaGetErrorString(cudaError_t error) { return error == cudaSuccess 
 
 cudaError_t cudaMalloc(void *pointer, size_t bytes) {
   void *memory = bytes > (size_t)1 << 30 ? NULL : malloc(bytes);
+  if (memory != NULL)
+    memset(memory, 0xff, bytes); /* NaN: what the model's shared memory left behind would count as not written */
   memcpy(pointer, &memory, sizeof memory);
   return memory != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
 }
@@ -54,7 +59,7 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) {
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return (void)event, cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   (void)stream;
-  return *(int *)event = calls, cudaSuccess;
+  return *(int *)event = now_ms, cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) { return (void)event, cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop) {
@@ -80,6 +85,7 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
   int i, j, l, z;
   (void)handle, (void)alpha, (void)beta;
   calls++;
+  now_ms++;
   for (z = 0; z < batch; z++, A += stride_a, B += stride_b, C += stride_c)
     for (j = 0; j < n; j++)
       for (i = 0; i < m; i++) {
@@ -98,6 +104,18 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublas
   return cublasSgemmStridedBatched(handle, op_a, op_b, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
 }
 
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
+                            const void *alpha, const void *A, cudaDataType type_a, int lda, const void *B,
+                            cudaDataType type_b, int ldb, const void *beta, void *C, cudaDataType type_c, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+  (void)handle, (void)alpha, (void)beta, (void)compute, (void)algorithm;
+  now_ms += k;
+  return A == NULL || B == NULL || C == NULL || type_a != type_b || type_a == type_c || type_c != CUDA_R_32F ||
+                 lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m
+             ? CUBLAS_STATUS_INVALID_VALUE
+             : CUBLAS_STATUS_SUCCESS;
+}
+
 sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out) {
   const sgemm_device fake = {
       .name = "a fake GPU", .multiprocessors = 1, .l2_bytes = 1 << 20, .peak_gflops = 1e3, .bandwidth_gbs = 1e3};
@@ -107,11 +125,16 @@ sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out) {
 }
 
 int ceilings_measure(double *ffma_gflops, double *copy_gbs) {
-  *ffma_gflops = *copy_gbs = 1e3;
+  *ffma_gflops = 0.1; /* so slow that one call of a larger product is the whole warm-up */
+  *copy_gbs = 1e3;
   return 0;
 }
 
 int matrices_fill(float *x, size_t count, size_t period, uint64_t seed) { return fill_on_host(x, count, period, seed); }
+int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed) {
+  (void)bf16, (void)seed;
+  return memset(x, 0, count * sizeof *x), 0;
+}
 int matrices_error(const sgemm_params *p, double *worst) {
   if (calls == calls_before && p->n == 13)
     p->C[p->stride_c * p->batch - 1] = NAN;

@@ -62,7 +62,8 @@ class LadderTest(unittest.TestCase):
 class Arguments(LadderTest):
     def test_help(self):
         out = self.accepted("--help")
-        for word in ["--sizes", "--shapes", "--cold", "--gpu", "--markdown", *STAGES]:
+        for word in ["--sizes", "--shapes", "--cold", "--mode", "--prepared", "--ceilings", "--gpu", "--markdown",
+                     *STAGES]:
             self.assertIn(word, out)
         self.assertLessEqual(max(map(len, out.splitlines())), 120)
 
@@ -106,7 +107,8 @@ class Arguments(LadderTest):
         self.refused("--m", "1:100:1", "--n", "1:100:1", says="4096")
 
     def test_timing_is_for_gpus(self):
-        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"]]:
+        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"],
+                          ["--mode", "strict"], ["--mode", "tensor"], ["--prepared"], ["--ceilings"]]:
             self.refused(*arguments, says="this is the CPU model")
 
     def test_files(self):
@@ -455,6 +457,95 @@ class Gpu(LadderTest):
         status, out, err = self.run_program(self.program, "--sizes", "12", "--errors", "--variants", "-", "--reps", "1")
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"\nerrors: .* of 1 shapes; largest .*: 12x12x12/NN\n\Z")
+
+    TENSOR = HEADER + "square,256,256,256,1,NN\nsmall,70,9,5,1,NT\nbatch,130,256,129,2,TN\n"
+    MODES = {"": "", "_tensor": "fp16x3", "_tensor_full": "bf16x6"}  # a variant's suffix, and its parts
+
+    def test_modes(self):
+        out, rows, context = self.suite("--mode", "tensor,strict", "--production-only", "--errors", "--mode",
+                                        "tensor_full", "--reps", "1", shapes=self.TENSOR)
+        self.assertEqual([row["variant"] for row in rows],
+                         3 * ["cublas", *(f"production{mode}" for mode in self.MODES)])
+        self.assertTrue(all(float(row["error_over_bound"]) <= 1 for row in rows))
+        of = {(row["shape"], row["variant"]): row for row in rows}
+        for mode, parts in self.MODES.items():
+            for shape in ("square", "small", "batch"):
+                row, strict = of[shape, f"production{mode}"], of[shape, "production"]
+                plan = [row[key] for key in ("picked", "ranks", "planes", "guard")]
+                if parts and shape != "small":
+                    self.assertRegex(row["picked"], f"^sgemm_.*_{parts}_")
+                    self.assertEqual((row["ranks"], row["guard"]), ("", "0"))
+                    self.assertGreater(int(row["workspace_bytes"]), 256 * 256 * 8)
+                    self.assertIn(f"\n    {row['picked']}, planes {row['planes']}\n", out)
+                else:
+                    self.assertEqual(plan, [strict[key] for key in ("picked", "ranks", "planes", "guard")])
+                    self.assertIn(f"\n    {row['picked']}, ranks {row['ranks']}, planes {row['planes']}\n", out)
+            self.assertEqual(of["square", f"production{mode}"]["ceiling_gflops"], "")
+            speeds = [float(of[shape, f"production{mode}"]["percent_of_cublas"]) / 100
+                      for shape in ("square", "small", "batch")]
+            self.assertAlmostEqual(context[f"score{mode}_hot"], math.prod(speeds) ** (1 / 3), places=6)
+            ratios = [float(of[shape, f"production{mode}"]["error_over_cublas"])
+                      for shape in ("square", "small", "batch")]
+            self.assertAlmostEqual(context[f"error_ratio{mode}"], math.prod(ratios) ** (1 / 3), places=5)
+            title = mode.replace("_", ", ", 1)
+            self.assertRegex(out, rf"\nscore{title}, hot: .* of 3 shapes; worst .*\n")
+            self.assertRegex(out, rf"\nerrors{title}: .* of 3 shapes; largest .*\n")
+            self.assertRegex(out, rf"\nshape +production{mode} +cublas +ratio\nsquare ")
+        self.assertFalse([key for key in context if "large" in key.split("_")])
+        self.assertLessEqual(max(map(len, out.splitlines())), 120)
+
+    def test_score_of_large_shapes(self):
+        shapes = HEADER + "large,512,512,512,1,NN\nthin,512,512,8,1,NN\n"
+        out, rows, context = self.suite("--mode", "tensor", "--production-only", "--reps", "1", shapes=shapes)
+        speeds = {row["shape"]: float(row["percent_of_cublas"]) / 100 for row in rows
+                  if row["variant"] == "production_tensor"}
+        self.assertEqual({key for key in context if "score" in key},
+                         {f"score_tensor_hot{large}{what}" for large in ("", "_large")
+                          for what in ("", "_worst", "_worst_shape")})
+        self.assertAlmostEqual(context["score_tensor_hot"], math.prod(speeds.values()) ** 0.5, places=6)
+        self.assertAlmostEqual(context["score_tensor_hot_large"], speeds["large"], places=6)
+        self.assertRegex(out, r"\nscore, tensor, hot, m, n, k >= 512: .* of 1 shapes; worst .*: large\n")
+
+    def test_prepared(self):
+        keys = ("shape", "mode", "picked", "planes", "componentwise_error", "guard")
+        arguments = ["--mode", "tensor,tensor_full", "--production-only", "--cold", "--reps", "1"]
+        shapes = HEADER + "tall,256,128,256,1,NN\nbatch,130,256,129,2,TT\n"
+        _, split, _ = self.suite(*arguments, shapes=shapes)
+        _, rows, context = self.suite(*arguments, "--prepared", shapes=shapes)
+        self.assertEqual(context["prepared"], "B")
+        self.assertEqual([[row[key] for key in keys] for row in rows], [[row[key] for key in keys] for row in split])
+        for before, row in zip(split, rows):
+            if row["variant"] == "cublas":
+                continue
+            self.assertEqual(row["variant"], before["variant"] + "_prepared")
+            self.assertLess(int(row["workspace_bytes"]), int(before["workspace_bytes"]) - 256 * 128 * 4)
+
+    def test_ceilings(self):
+        shapes = HEADER + "tall,128,70,64,1,NN\nsmall,9,70,5,1,TN\nbatch,70,64,65,2,TT\n"
+        out, rows, context = self.suite("--mode", "strict,tensor,tensor_full", "--production-only", "--ceilings",
+                                        "--hot", "--cold", "--reps", "1", shapes=shapes)
+        for row in rows:
+            products = {"production_tensor": 3, "production_tensor_full": 6}.get(row["variant"])
+            if products is None or row["shape"] == "batch":
+                self.assertEqual((row["ceiling_gflops"], row["percent_of_ceiling"]), ("", ""))
+                continue
+            ceiling = 2e-6 * int(row["m"]) * int(row["n"]) / products  # a ms for each of products * k
+            self.assertAlmostEqual(float(row["ceiling_gflops"]) / ceiling, 1, places=6)
+            share = 100 * float(row["gflops"]) / ceiling
+            self.assertAlmostEqual(float(row["percent_of_ceiling"]) / share, 1, places=6)
+            self.assertIn(f"; {float(row['percent_of_ceiling']):.1f} % of cuBLAS on "
+                          f"{'fp16' if products == 3 else 'bf16'} at {products} k: ", out)
+        for mode in ("tensor", "tensor_full"):
+            self.assertRegex(out, rf"\nceiling, {mode}, cold: .* geometric mean of 2 shapes; worst ")
+            self.assertIn(f"ceiling_{mode}_hot_worst_shape", context)
+
+    def test_wrong_modes(self):
+        for arguments, says in [(["--mode", ""], "--mode is"), (["--mode", "tensor,"], "--mode is"),
+                                (["--mode", "full"], "--mode is"), (["--mode"], "needs a value"),
+                                (["--prepared"], "tensor mode"), (["--mode", "strict", "--ceilings"], "tensor mode")]:
+            status, out, err = self.run_program(self.program, *arguments)
+            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+            self.assertIn(says, err)
 
     def test_nan_is_an_infinite_error(self):
         out, rows, context = self.suite("--errors", "--production-only", shapes=self.SHAPES + "lost,4,13,5,2,NN\n",
