@@ -186,7 +186,7 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
   if (largest >= 0x7f800000)
     bits = SGEMM__MARK_NONFINITE;
   else if (largest != 0) { /* -149 for subnormals, none of which is left out */
-    bits = SGEMM__MARK_RANGE << (((largest >> 23 == 0 ? -149 : (int)(largest >> 23) - 127) + 150) / 10);
+    bits = (uint32_t)SGEMM__MARK_RANGE << (((largest >> 23 == 0 ? -149 : (int)(largest >> 23) - 127) + 150) / 10);
     bits |= (lost > 0 ? SGEMM__MARK_LOST : 0) | (lost >= SGEMM__MANY ? SGEMM__MARK_SPREAD : 0);
     bits |= others == 1 && p->k - k0 > 1 ? SGEMM__MARK_LONE : 0;
   }

@@ -696,6 +696,7 @@ static void sgemm__cpu_reorder(sgemm__cpu_worker *w) {
 /* One of the bulk copies takes place: the oldest, the latest or any, as the threads' order is. */
 static int sgemm__cpu_copy_one(sgemm__cpu_worker *w) {
   const sgemm_model_order order = w->grid->model.order;
+  const uint32_t unwritten = SGEMM__CPU_UNWRITTEN;
   sgemm__cpu_bulk copy;
   int i;
   if (w->bulk_count == 0)
@@ -706,6 +707,10 @@ static int sgemm__cpu_copy_one(sgemm__cpu_worker *w) {
   copy = w->bulk[i];
   memmove(&w->bulk[i], &w->bulk[i + 1], (size_t)(--w->bulk_count - i) * sizeof *w->bulk);
   memcpy(copy.to, copy.from, (size_t)copy.bytes);
+  /* Tiles at an edge bring rows that nobody has written, in which the allocator may have left our mark. */
+  for (i = 0; i < copy.bytes / 4; i++)
+    if (memcmp((char *)copy.to + 4 * i, &unwritten, 4) == 0)
+      memset((char *)copy.to + 4 * i, 0, 4);
   sgemm__cpu_came(copy.mbarrier, 0, copy.bytes);
   return 1;
 }
