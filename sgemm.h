@@ -930,7 +930,7 @@ typedef struct sgemm__tensor_figures {
   double chunk, round;
 } sgemm__tensor_figures;
 static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
-    {2430, 9000}, {1400, 6000}, {800, 5000}, {4450, 9000}, {2400, 6000}, {1300, 5000}};
+    {2430, 9000}, {1400, 6000}, {800, 5000}, {4450, 9000}, {2400, 6000}, {1300, 5000}, {2600, 6000}, {4800, 6000}};
 
 /* Reckoned clocks of a tensor plan: the split at the speed of memory, then the busiest SM's tiles one after the other. */
 static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sgemm_params *p,
