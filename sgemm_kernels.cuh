@@ -517,23 +517,31 @@ SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
 #else
 #define SGEMM__HAS_mma 1
 
-/* Four matrices of 8 rows of 16 bytes, at p, p + x, p + y and p + x + y of shared memory, multiples of 16 (PTX ISA,
-   "ldmatrix"): word i of a lane is of matrix i, elements 2q and 2q + 1 of row r where the lane is 4r + q. */
+/* Four matrices of 8 rows x 16 bytes in the registers of a warp (PTX ISA, "ldmatrix"): word i of a lane is of matrix i,
+   elements 2q and 2q + 1 of row r, where the lane is 4r + q. */
 typedef struct sgemm__fragment {
   uint32_t words[4];
 } sgemm__fragment;
 
-SGEMM__DEVICE void sgemm__load_fragment(sgemm__fragment *f, const char *p, int x, int y) {
-  const int lane = threadIdx.x % 32; /* 8i + r tells where row r of matrix i is */
+SGEMM__DEVICE void sgemm__load_matrices(sgemm__fragment *f, const char *p) { /* lane 8i + r: row r of matrix i */
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(f->words[0]), "=r"(f->words[1]), "=r"(f->words[2]), "=r"(f->words[3])
-               : "r"(sgemm__shared_address(p + lane / 8 % 2 * x + lane / 16 * y + lane % 8 * 16))
+               : "r"(sgemm__shared_address(p))
                : "memory");
 }
 
-/* d (16 x 8, fp32) = a b, plus d where add is 1; by a warp (PTX ISA, "mma.m16n8k16"). a: rows 0 to 7 and 8 to 15 of 8 k,
-   then of the next 8; b: 8 columns by 32 k, of which half 0 or 1. A lane 4r + q owns columns 2q and 2q + 1 of row r, then of
-   row r + 8. */
+/* Of A 16 rows x 16 k: rows 0 to 7 and 8 to 15 of 8 k, then of the next 8. Of B 8 columns x 32 k, 8 k by 8. Along k one
+   matrix follows the other, along the rows they are group_bytes apart. */
+SGEMM__DEVICE void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
+  const int lane = threadIdx.x % 32;
+  sgemm__load_matrices(f, p + lane / 8 % 2 * group_bytes + lane / 16 * 128 + lane % 8 * 16);
+}
+SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
+  sgemm__load_matrices(f, p + threadIdx.x % 32 * 16);
+}
+
+/* d (16 x 8, fp32) = a b, plus d where add is 1, over the first 16 k of b (half 0) or the second (1); by a warp (PTX ISA,
+   "mma.m16n8k16"). A lane 4r + q owns columns 2q and 2q + 1 of row r, then of row r + 8. */
 #define SGEMM__MMA(type)                                                                                               \
   SGEMM__DEVICE void sgemm__mma_##type(float *d, const uint32_t *a, const uint32_t *b, const float *c) {               \
     asm("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
@@ -621,7 +629,6 @@ SGEMM__DEVICE void sgemm__wgmma(float *d, sgemm__matrices a, sgemm__matrices b, 
 
 #elif defined(SGEMM_CPU) && SGEMM_CPU
 #include "cpu/sgemm_cpu.h"
-#define SGEMM__HAS_mma 1
 #define SGEMM__HAS_wgmma 1
 #else
 #error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"

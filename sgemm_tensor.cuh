@@ -585,15 +585,15 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_s
       for (g = 0; g < s->WN / 8; g++)
         SGEMM__UNROLL
       for (part = 0; part < parts; part++)
-        sgemm__load_fragment(b + g * parts + part, from_b + g * group + part * SGEMM__GROUP_BYTES, 128, 256);
+        sgemm__load_fragment_b(b + g * parts + part, from_b + g * group + part * SGEMM__GROUP_BYTES);
       SGEMM__UNROLL
       for (h = 0; h < 4; h++) {
         SGEMM__UNROLL
         for (part = 0; part < parts; part++)
           SGEMM__UNROLL
         for (j = 0; j < 2; j++) /* 16 k: 2 matrices */
-          sgemm__load_fragment(a + j * parts + part, from_a + 2 * h * group + part * SGEMM__GROUP_BYTES + j * 256,
-                               group, 128);
+          sgemm__load_fragment_a(a + j * parts + part, from_a + 2 * h * group + part * SGEMM__GROUP_BYTES + j * 256,
+                                 group);
         /* Multiply. */
         SGEMM__UNROLL
         for (product = 0; product < sgemm__products(s->format); product++) {

@@ -369,55 +369,30 @@ static inline void sgemm__copies_wait(int most) {
     memmove(f->copies, f->copies + done, (size_t)f->count * sizeof *f->copies);
 }
 
-/* Tensor cores by mma. A fragment is where it lies in shared memory, and a thread computes the results that its lane owns
-   straight from there. Their sum is as measured on Hopper: the products, which are exact, and the addend are aligned to
-   the largest exponent among them and cut off 25 bits below it; the sum is cut off to fp32. */
-typedef struct sgemm__fragment {
-  const char *at;
-  int x, y;
-} sgemm__fragment;
+#define SGEMM__HAS_mma 1
 
-static inline void sgemm__load_fragment(sgemm__fragment *f, const char *p, int x, int y) {
+/* A fragment is where it lies in shared memory: a thread computes the results that its lane owns straight from there. */
+typedef sgemm__matrices sgemm__fragment;
+
+static inline void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
   sgemm__cpu_aligned((const float *)p);
-  f->at = p;
-  f->x = x;
-  f->y = y;
+  *f = sgemm__matrices_at(p, group_bytes);
 }
 
-static inline float sgemm__cpu_cut_sum(const double *terms, int count) {
-  int i, exponent, largest = -2000;
-  double sum = 0.0;
-  float rounded;
-  for (i = 0; i < count; i++)
-    if (terms[i] != 0.0) {
-      frexp(terms[i], &exponent); /* of a number below 2^exponent */
-      largest = exponent > largest ? exponent : largest;
-    }
-  for (i = 0; i < count; i++)
-    sum += isfinite(terms[i]) ? ldexp(trunc(ldexp(terms[i], 26 - largest)), largest - 26) : terms[i];
-  rounded = (float)sum;
-  return fabs((double)rounded) > fabs(sum) ? nextafterf(rounded, 0.0f) : rounded;
-}
+static inline void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) { sgemm__load_fragment_a(f, p, 0); }
 
-/* Number i of a row of 16 bytes, as `format` reads it; numbers lie two in a word. */
-static inline double sgemm__cpu_number(const char *row, int i, int format) {
-  const uint32_t h = sgemm__bits_of(sgemm__cpu_written((const float *)row + i / 2)) >> i % 2 * 16 & 0xffff;
-  return format == SGEMM_FORMAT_fp16x3 ? sgemm__from_fp16(h) : sgemm__float_of(h << 16);
-}
-
+/* Summed as wgmma sums. */
 static inline void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
                               int format) {
-  const int lane = sgemm__thread() % 32;
-  double terms[17];
-  int i, k;
-  for (i = 0; i < 4; i++) {
-    const char *row = a->at + i / 2 * a->x + lane / 4 * 16;
-    const char *col = b->at + half * b->y + (lane % 4 * 2 + i % 2) * 16;
-    for (k = 0; k < 16; k++)
-      terms[k] = sgemm__cpu_number(row + k / 8 * a->y, k % 8, format) *
-                 sgemm__cpu_number(col + k / 8 * b->x, k % 8, format);
-    terms[16] = add ? d[i] : 0.0;
-    d[i] = sgemm__cpu_cut_sum(terms, 17);
+  const int row = sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2, fraction = sgemm__cpu_fraction(format);
+  sgemm__cpu_parts a0, a8, b0;
+  int j;
+  sgemm__cpu_take_apart(&a0, *a, row, format);
+  sgemm__cpu_take_apart(&a8, *a, row + 8, format);
+  for (j = 0; j < 2; j++) {
+    sgemm__cpu_take_apart(&b0, sgemm__matrices_behind(*b, half * 256), col + j, format);
+    d[j] = sgemm__cpu_dot(&a0, &b0, add ? d[j] : 0.0f, fraction);
+    d[2 + j] = sgemm__cpu_dot(&a8, &b0, add ? d[2 + j] : 0.0f, fraction);
   }
 }
 
