@@ -540,8 +540,8 @@ SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
   sgemm__load_matrices(f, p + threadIdx.x % 32 * 16);
 }
 
-/* d (16 x 8, fp32) = a b, plus d where add is 1, over the first 16 k of b (half 0) or the second (1); by a warp (PTX ISA,
-   "mma.m16n8k16"). A lane 4r + q owns columns 2q and 2q + 1 of row r, then of row r + 8. */
+/* d (16 x 8, fp32) = a b, plus d where add is 1, over the first 16 k of b (half 0) or the second (1); by a warp (PTX
+   ISA, "mma.m16n8k16"). A lane 4r + q owns columns 2q and 2q + 1 of row r, then of row r + 8. */
 #define SGEMM__MMA(type)                                                                                               \
   SGEMM__DEVICE void sgemm__mma_##type(float *d, const uint32_t *a, const uint32_t *b, const float *c) {               \
     asm("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \

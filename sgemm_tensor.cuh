@@ -335,8 +335,8 @@ SGEMM__DEVICE void sgemm__source_advance(const sgemm__args *p, const sgemm__tens
   from->chunk++;
 }
 
-/* Into B's new units, by the difference of their exponents: a thread's accumulators of 16 rows and so many columns. now,
-   before: units from the thread's first column on. */
+/* Into B's new units, by the difference of their exponents: a thread's accumulators of 16 rows and so many columns.
+   now, before: units from the thread's first column on. */
 SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, const float *before) {
   float to[4], of[4];
   int g, j;
@@ -352,7 +352,7 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
   }
 }
 
-/* The epilogue of 16 rows and so many columns of a tile, from (row, col) of it on: a thread owns columns 2q and 2q + 1 of
+/* The epilogue of 16 rows and so many columns of a tile, from its (row, col) on: a thread owns columns 2q and 2q + 1 of
    every 8, of rows r and r + 8, where its lane is 4r + q. */
 SGEMM__DEVICE void sgemm__store_results(const sgemm__args *p, const sgemm__work *work, int tile_row, int tile_col,
                                         int columns, const float *acc) {
@@ -536,8 +536,8 @@ SGEMM__DEVICE void sgemm__copy_chunk(const sgemm__args *p, const sgemm__tensor_s
   sgemm__source_advance(p, s, from);
 }
 
-/* 8 warps, each of 64 rows, in 4 pieces of 16, and WN columns. B's fragments of a chunk stay in registers while A's pass,
-   piece by piece. acc: 2 WN registers, in units of B's columns as with wgmma; sum: WN/2; a_unit: 8; a: 2 fragments a part;
+/* 8 warps, each of 64 rows, in 4 pieces of 16, and WN columns. B's fragments of a chunk stay in registers while A's
+   pass, piece by piece. acc: 2 WN registers, in units of B's columns as with wgmma; sum: WN/2; a_unit: 8; a: 2 a part;
    b: WN/8 a part. */
 SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_shape *s, float *tiles, float *acc,
                                      float *sum, float *a_unit, sgemm__fragment *a, sgemm__fragment *b) {
@@ -582,27 +582,29 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_s
           sgemm__rescale(acc + g * (s->WN / 2), s->WN, b_units, b_units + s->BN);
       }
       SGEMM__UNROLL
-      for (g = 0; g < s->WN / 8; g++)
+      for (g = 0; g < s->WN / 8; g++) {
         SGEMM__UNROLL
-      for (part = 0; part < parts; part++)
-        sgemm__load_fragment_b(b + g * parts + part, from_b + g * group + part * SGEMM__GROUP_BYTES);
+        for (part = 0; part < parts; part++)
+          sgemm__load_fragment_b(b + g * parts + part, from_b + g * group + part * SGEMM__GROUP_BYTES);
+      }
       SGEMM__UNROLL
       for (h = 0; h < 4; h++) {
         SGEMM__UNROLL
-        for (part = 0; part < parts; part++)
-          SGEMM__UNROLL
-        for (j = 0; j < 2; j++) /* 16 k: 2 matrices */
-          sgemm__load_fragment_a(a + j * parts + part, from_a + 2 * h * group + part * SGEMM__GROUP_BYTES + j * 256,
-                                 group);
+        for (part = 0; part < parts; part++) {
+          const char *from = from_a + 2 * h * group + part * SGEMM__GROUP_BYTES;
+          sgemm__load_fragment_a(a + part, from, group);
+          sgemm__load_fragment_a(a + parts + part, from + 256, group); /* the other 16 k: 2 matrices on */
+        }
         /* Multiply. */
         SGEMM__UNROLL
         for (product = 0; product < sgemm__products(s->format); product++) {
           const int of_a = sgemm__part_a(s->format, product), of_b = sgemm__part_b(s->format, product);
           SGEMM__UNROLL
-          for (j = 0; j < 2; j++)
+          for (j = 0; j < 2; j++) {
             SGEMM__UNROLL
-          for (g = 0; g < s->WN / 8; g++)
-            sgemm__mma(sum + g * 4, a + j * parts + of_a, b + g * parts + of_b, j, product + j > 0, s->format);
+            for (g = 0; g < s->WN / 8; g++)
+              sgemm__mma(sum + g * 4, a + j * parts + of_a, b + g * parts + of_b, j, product + j > 0, s->format);
+          }
         }
         /* Promote. */
         SGEMM__UNROLL
@@ -642,9 +644,10 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_s
   SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                                 \
               "shared memory of a block is at most 227 KiB, with its mbarriers", name)
 #define SGEMM__TENSOR_RULES_mma(name, format, BM, BN, WN, chunks, bufs)                                                \
-  SGEMM__RULE((BM) % 64 == 0 && (BN) % (WN) == 0 && (BM) / 64 * ((BN) / (WN)) == 8, "mma rows have 8 warps", name)     \
-  SGEMM__RULE((WN) % 16 == 0 && (WN) <= 32, "WN must be 16 or 32", name)                                               \
-  SGEMM__RULE((chunks) == 1 && (bufs) >= 2 && (bufs) <= 4, "chunks must be 1 and bufs 2 to 4", name)                   \
+  SGEMM__RULE((BM) % 64 == 0 && (BN) % 64 == 0, "BM and BN must be multiples of 64", name)                             \
+  SGEMM__RULE((WN) == 16 || (WN) == 32, "WN must be 16 or 32", name)                                                   \
+  SGEMM__RULE((BM) / 64 * ((BN) / (WN)) == 8, "mma rows have 8 warps of 64 rows and WN columns", name)                 \
+  SGEMM__RULE((chunks) == 1 && ((bufs) == 2 || (bufs) == 3), "chunks must be 1, and bufs 2 or 3", name)                \
   SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 99 * 1024,                                  \
               "shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120", name)
 

@@ -371,7 +371,7 @@ static inline void sgemm__copies_wait(int most) {
 
 #define SGEMM__HAS_mma 1
 
-/* A fragment is where it lies in shared memory: a thread computes the results that its lane owns straight from there. */
+/* A fragment is where it lies in shared memory: a thread computes the results of its lane straight from there. */
 typedef sgemm__matrices sgemm__fragment;
 
 static inline void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
