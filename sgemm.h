@@ -938,7 +938,7 @@ typedef struct sgemm__tensor_figures {
   double chunk, round;
 } sgemm__tensor_figures;
 static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
-    {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}};
+    {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}, {2600, 4000}, {4800, 4000}};
 enum { SGEMM__SPLIT_CLOCKS = 4000 }; /* of a split, however small, besides its launch */
 
 /* Reckoned clocks of a tensor plan: the split at the speed of memory, then the busiest SM's tiles one after the other. */

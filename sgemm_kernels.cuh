@@ -85,7 +85,7 @@
      engine  [symbol] wgmma: asynchronous, operands in shared memory, sm_90a alone; mma: a warp at a time, from sm_80 on
      format  [symbol] of SGEMM_FORMATS
      BM BN   tile of C that a block computes
-     WN      columns of it that a warpgroup (wgmma) or a warp (mma) multiplies at one time
+     WN      columns of it that a warpgroup (wgmma) multiplies at one time, or that a warp (mma) computes
      chunks  of 32 k between two promotions, which add the tensor cores' sums to fp32 registers
      bufs    chunks of both operands that shared memory holds at a time
      reason  ["sentence"] why the row is there
@@ -96,7 +96,9 @@
   X(wgmma, fp16x3,  128,  64,  64, 2, 8, "about one tile an SM at 1024 x 1024")                                        \
   X(wgmma, bf16x6,  128, 256, 128, 1, 3, "large results")                                                              \
   X(wgmma, bf16x6,  128, 128, 128, 1, 4, "middle sizes")                                                               \
-  X(wgmma, bf16x6,  128,  64,  64, 1, 6, "about one tile an SM at 1024 x 1024")
+  X(wgmma, bf16x6,  128,  64,  64, 1, 6, "about one tile an SM at 1024 x 1024")                                        \
+  X(mma,   fp16x3,  128, 128,  32, 1, 2, "where there is no wgmma: 99 KiB of shared memory at most")                   \
+  X(mma,   bf16x6,  128, 128,  32, 1, 2, "the same")
 // clang-format on
 
 /* SGEMM_FORMAT_fp16x3 and so on. */
@@ -225,6 +227,8 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__BUFFER_BYTES(BM, BN, parts) (SGEMM__CHUNK_BYTES(BM, BN, parts) + 4 * (BM) + 8 * (BN))
 #define SGEMM__WGMMA_wgmma 1
 #define SGEMM__TENSOR_THREADS_wgmma 384 /* two warpgroups that multiply and one that copies */
+#define SGEMM__WGMMA_mma 0
+#define SGEMM__TENSOR_THREADS_mma 256 /* 8 warps, each of 64 rows and WN columns */
 
 #ifdef SGEMM_IMPLEMENTATION
 
@@ -501,6 +505,11 @@ SGEMM__DEVICE void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
                "@!done bra mbarrier_wait;\n}" ::"r"(sgemm__shared_address(b)),
                "r"(parity)
                : "memory");
+#elif __CUDA_ARCH__ >= 800
+  asm volatile("{\n.reg .pred done;\nmbarrier_wait:\nmbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n"
+               "@!done bra mbarrier_wait;\n}" ::"r"(sgemm__shared_address(b)),
+               "r"(parity)
+               : "memory");
 #endif
 }
 
@@ -515,6 +524,57 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
 #endif
 }
 SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
+#define SGEMM__HAS_mma 0
+#else
+#define SGEMM__HAS_mma 1
+
+/* Four matrices of 8 rows x 16 bytes in the registers of a warp (PTX ISA, "ldmatrix"): word i of a lane is of matrix i,
+   elements 2q and 2q + 1 of row r, where the lane is 4r + q. */
+typedef struct sgemm__fragment {
+  uint32_t words[4];
+} sgemm__fragment;
+
+SGEMM__DEVICE void sgemm__load_matrices(sgemm__fragment *f, const char *p) { /* lane 8i + r: row r of matrix i */
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(f->words[0]), "=r"(f->words[1]), "=r"(f->words[2]), "=r"(f->words[3])
+               : "r"(sgemm__shared_address(p))
+               : "memory");
+}
+
+/* Of A 16 rows x 16 k: rows 0 to 7 and 8 to 15 of 8 k, then of the next 8. Of B 8 columns x 32 k, 8 k by 8. Along k one
+   matrix follows the other, along the rows they are group_bytes apart. */
+SGEMM__DEVICE void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
+  const int lane = threadIdx.x % 32;
+  sgemm__load_matrices(f, p + lane / 8 % 2 * group_bytes + lane / 16 * 128 + lane % 8 * 16);
+}
+SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
+  sgemm__load_matrices(f, p + threadIdx.x % 32 * 16);
+}
+
+/* d (16 x 8, fp32) = a b, plus d where add is 1, over the first 16 k of b (half 0) or the second (1); by a warp (PTX
+   ISA, "mma.m16n8k16"). A lane 4r + q owns columns 2q and 2q + 1 of row r, then of row r + 8. */
+#define SGEMM__MMA(type)                                                                                               \
+  SGEMM__DEVICE void sgemm__mma_##type(float *d, const uint32_t *a, const uint32_t *b, const float *c) {               \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
+        "{%10, %11, %12, %13};"                                                                                        \
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                                               \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]),           \
+          "f"(c[3]));                                                                                                  \
+  }
+SGEMM__MMA(f16)
+SGEMM__MMA(bf16)
+
+SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
+                              int format) {
+  const float zero[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  if (format == SGEMM_FORMAT_fp16x3)
+    sgemm__mma_f16(d, a->words, b->words + 2 * half, add ? d : zero);
+  else
+    sgemm__mma_bf16(d, a->words, b->words + 2 * half, add ? d : zero);
+}
+#endif
 
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define SGEMM__HAS_wgmma 0

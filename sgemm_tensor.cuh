@@ -5,7 +5,7 @@
    have summed to fp32 registers, because their own sums are cut off, not rounded. A third launch, of a strict row, finds
    nothing to do unless the guard fired. docs/tensor.md has the method and its bound.
 
-   READING   formats -> guard -> split -> the wgmma body -> stamping.
+   READING   formats -> guard -> split -> the bodies: wgmma, mma -> stamping.
    LEGEND    row: of op(A), or a column of op(B); part: one of the 16-bit numbers that make an element; chunk: 32 k;
              group: 8 rows of a chunk; unit: the power of two that 1 stands for, one a row and 128 k; panel: 64 rows.   */
 #ifndef SGEMM_TENSOR_CUH
@@ -292,46 +292,115 @@ SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col
   }
 }
 
+/* Where the chunks of a block's work are: the next of them, and the units of A, of B and of B before. */
+typedef struct sgemm__source {
+  int64_t chunk, end;
+  const char *a, *b;
+  const float *a_units, *b_units, *b_before;
+} sgemm__source;
+
+SGEMM__DEVICE sgemm__source sgemm__source_at(const sgemm__args *p, const sgemm__tensor_shape *s,
+                                             const sgemm__work *work) {
+  const int row_bytes = SGEMM__ROW_BYTES(sgemm__parts(s->format)), units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
+  const int64_t chunks = SGEMM__CHUNKS(p->k), blocks_k = sgemm__unit_blocks(p->k);
+  const int64_t a_batch = p->a.batch > 1 ? work->batch : 0, b_batch = p->b.batch > 1 ? work->batch : 0;
+  sgemm__source from;
+  from.chunk = work->begin;
+  from.end = work->end;
+  from.a = (const char *)p->a.planes + ((a_batch * chunks + work->begin) * p->a.rows + work->row) * row_bytes;
+  from.b = (const char *)p->b.planes + ((b_batch * chunks + work->begin) * p->b.rows + work->col) * row_bytes;
+  from.a_units = p->a.units + (a_batch * blocks_k + work->begin / units) * p->a.rows + work->row;
+  from.b_units = p->b.units + (b_batch * blocks_k + work->begin / units) * p->b.rows + work->col;
+  from.b_before = from.b_units;
+  return from;
+}
+
+/* 1 if the next chunk begins 128 k, and with them new units. */
+SGEMM__DEVICE int sgemm__fresh(int64_t chunk) { return chunk % (SGEMM__UNIT_K / SGEMM__CHUNK_K) == 0; }
+
+SGEMM__DEVICE void sgemm__source_advance(const sgemm__args *p, const sgemm__tensor_shape *s, sgemm__source *from) {
+  const int row_bytes = SGEMM__ROW_BYTES(sgemm__parts(s->format));
+  if (sgemm__fresh(from->chunk)) {
+    from->b_before = from->b_units;
+    from->a_units += p->a.rows;
+    from->b_units += p->b.rows;
+  }
+  from->a += p->a.rows * row_bytes;
+  from->b += p->b.rows * row_bytes;
+  from->chunk++;
+}
+
+/* Into B's new units, by the difference of their exponents: a thread's accumulators of 16 rows and so many columns.
+   now, before: units from the thread's first column on. */
+SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, const float *before) {
+  float to[4], of[4];
+  int g, j;
+  SGEMM__UNROLL
+  for (g = 0; g < columns / 16; g++) {
+    sgemm__load_shared4(to, now + g * 16);
+    sgemm__load_shared4(of, before + g * 16);
+    SGEMM__UNROLL
+    for (j = 0; j < 8; j++) {
+      const int col = j / 4 * 2 + j % 2;
+      acc[g * 8 + j] *= sgemm__float_of(0x3f800000 + sgemm__bits_of(of[col]) - sgemm__bits_of(to[col]));
+    }
+  }
+}
+
+/* The epilogue of 16 rows and so many columns of a tile, from its (row, col) on: a thread owns columns 2q and 2q + 1 of
+   every 8, of rows r and r + 8, where its lane is 4r + q. */
+SGEMM__DEVICE void sgemm__store_results(const sgemm__args *p, const sgemm__work *work, int tile_row, int tile_col,
+                                        int columns, const float *acc) {
+  const int lane = sgemm__thread() % 32, units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
+  const int64_t row = work->row + tile_row + lane / 4, col = work->col + tile_col + lane % 4 * 2;
+  const int64_t b_batch = p->b.batch > 1 ? work->batch : 0;
+  const int64_t blocks_k = sgemm__unit_blocks(p->k);
+  const float *last = p->b.units + (b_batch * blocks_k + (work->end - 1) / units) * p->b.rows;
+  float *C = p->C + work->batch * p->stride_c + work->plane * p->stride_plane + row * p->ldc + col;
+  const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
+  int g, h;
+  SGEMM__UNROLL
+  for (g = 0; g < columns / 8; g++) {
+    if (col + g * 8 < p->n) {
+      const float unit0 = sgemm__load_global(last + sgemm__unit_at(col + g * 8));
+      const float unit1 = sgemm__load_global(last + sgemm__unit_at(col + g * 8) + 1);
+      SGEMM__UNROLL
+      for (h = 0; h < 2; h++)
+        if (row + 8 * h < p->m)
+          sgemm__store_pair(p, C + 8 * h * p->ldc + g * 8, col + g * 8, pairs, acc[g * 4 + h * 2] * unit0,
+                            acc[g * 4 + h * 2 + 1] * unit1);
+    }
+  }
+}
+
 #if SGEMM__HAS_wgmma
 
 /* The warpgroup that copies: one thread of it fills buffer after buffer, as the others empty them. All buffers are filled
    once while the guard is still at work; if it fires, the others set *stop before they empty the first. */
 SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *s, char *shared, sgemm__mbarrier *full,
                                sgemm__mbarrier *empty, const uint32_t *stop) {
-  const int row_bytes = SGEMM__ROW_BYTES(sgemm__parts(s->format)), units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
-  const int64_t chunks = SGEMM__CHUNKS(p->k), blocks_k = sgemm__unit_blocks(p->k);
+  const int row_bytes = SGEMM__ROW_BYTES(sgemm__parts(s->format));
   int64_t w;
   int i = 0, parity = 1, first_round = 1; /* which finds all buffers empty */
   for (w = sgemm__block_x(); w < sgemm__works(p); w += sgemm__blocks()) {
     const sgemm__work work = sgemm__work_at(p, s, w);
-    const int64_t a_batch = p->a.batch > 1 ? work.batch : 0, b_batch = p->b.batch > 1 ? work.batch : 0;
-    const char *a = (const char *)p->a.planes + ((a_batch * chunks + work.begin) * p->a.rows + work.row) * row_bytes;
-    const char *b = (const char *)p->b.planes + ((b_batch * chunks + work.begin) * p->b.rows + work.col) * row_bytes;
-    const float *a_units = p->a.units + (a_batch * blocks_k + work.begin / units) * p->a.rows + work.row;
-    const float *b_units = p->b.units + (b_batch * blocks_k + work.begin / units) * p->b.rows + work.col;
-    const float *b_before = b_units;
-    int64_t c;
+    sgemm__source from = sgemm__source_at(p, s, &work);
     SGEMM__UNROLL_BY(1)
-    for (c = work.begin; c < work.end; c++) {
+    for (; from.chunk < from.end; sgemm__source_advance(p, s, &from)) {
       char *to = shared + i * SGEMM__BUFFER_BYTES(s->BM, s->BN, sgemm__parts(s->format));
       float *to_units = (float *)(to + SGEMM__CHUNK_BYTES(s->BM, s->BN, sgemm__parts(s->format)));
-      const int fresh = c % units == 0;
+      const int fresh = sgemm__fresh(from.chunk);
       sgemm__mbarrier_wait(empty + i, parity);
       if (!first_round && *(const volatile uint32_t *)stop)
         return;
       sgemm__mbarrier_expect(full + i, (s->BM + s->BN) * row_bytes + (fresh ? 4 * s->BM + 8 * s->BN : 0));
-      sgemm__copy_bulk(to, a, s->BM * row_bytes, full + i);
-      sgemm__copy_bulk(to + s->BM * row_bytes, b, s->BN * row_bytes, full + i);
+      sgemm__copy_bulk(to, from.a, s->BM * row_bytes, full + i);
+      sgemm__copy_bulk(to + s->BM * row_bytes, from.b, s->BN * row_bytes, full + i);
       if (fresh) {
-        sgemm__copy_bulk(to_units, a_units, 4 * s->BM, full + i);
-        sgemm__copy_bulk(to_units + s->BM, b_units, 4 * s->BN, full + i);
-        sgemm__copy_bulk(to_units + s->BM + s->BN, b_before, 4 * s->BN, full + i);
-        b_before = b_units;
-        a_units += p->a.rows;
-        b_units += p->b.rows;
+        sgemm__copy_bulk(to_units, from.a_units, 4 * s->BM, full + i);
+        sgemm__copy_bulk(to_units + s->BM, from.b_units, 4 * s->BN, full + i);
+        sgemm__copy_bulk(to_units + s->BM + s->BN, from.b_before, 4 * s->BN, full + i);
       }
-      a += p->a.rows * row_bytes;
-      b += p->b.rows * row_bytes;
       if (++i == s->bufs) {
         i = 0;
         parity ^= 1;
@@ -346,12 +415,12 @@ SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *
 SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor_shape *s, float *tiles,
                                        sgemm__mbarrier *full, uint32_t *words, float *acc, float *sum) {
   const int parts = sgemm__parts(s->format), group = SGEMM__GROUP_BYTES * parts;
-  const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, parts), units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
+  const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, parts);
   const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32;
   char *shared = (char *)tiles;
   sgemm__mbarrier *empty = full + s->bufs, *found = empty + s->bufs;
   int64_t w, c;
-  int i = 0, parity = 0, g, h, j, product;
+  int i = 0, parity = 0, h, j, product;
   if (sgemm__thread() < 3)
     words[sgemm__thread()] = 0;
   if (sgemm__thread() == 0)
@@ -398,7 +467,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
       const float *b_units = a_units + s->BM + lane % 4 * 4;
       const sgemm__matrices a = sgemm__matrices_at(from + warp / 4 * 8 * group, group);
       const sgemm__matrices b = sgemm__matrices_at(from + s->BM / 8 * group, group);
-      const int fresh = c % units == 0;
+      const int fresh = sgemm__fresh(c);
       SGEMM__UNROLL
       for (j = 0; j < s->chunks; j++)
         sgemm__mbarrier_wait(full + i + j, parity);
@@ -421,21 +490,8 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
                        product + j > 0, s->format, s->WN);
         }
         sgemm__wgmma_commit();
-        /* Meanwhile, what is there into B's new units, by the difference of their exponents. */
-        if (fresh) {
-          SGEMM__UNROLL
-          for (g = 0; g < s->WN / 16; g++) {
-            float now[4], before[4];
-            float *x = acc + h * (s->WN / 2) + g * 8;
-            sgemm__load_shared4(now, b_units + h * s->WN + g * 16);
-            sgemm__load_shared4(before, b_units + s->BN + h * s->WN + g * 16);
-            SGEMM__UNROLL
-            for (j = 0; j < 8; j++) {
-              const int col = j / 4 * 2 + j % 2;
-              x[j] *= sgemm__float_of(0x3f800000 + sgemm__bits_of(before[col]) - sgemm__bits_of(now[col]));
-            }
-          }
-        }
+        if (fresh) /* meanwhile */
+          sgemm__rescale(acc + h * (s->WN / 2), s->WN, b_units + h * s->WN, b_units + s->BN + h * s->WN);
         sgemm__wgmma_wait(sum, s->WN / 2);
         if (h == s->BN / s->WN - 1) { /* nobody of this warp reads the buffers any more */
           sgemm__warp_barrier();
@@ -456,31 +512,11 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         parity ^= 1;
       }
     }
-    /* Epilogue. */
-    {
-      const int64_t row = work.row + warp * 16 + lane / 4, col = work.col + lane % 4 * 2;
-      const int64_t b_batch = p->b.batch > 1 ? work.batch : 0;
-      const int64_t blocks_k = sgemm__unit_blocks(p->k);
-      const float *last = p->b.units + (b_batch * blocks_k + (work.end - 1) / units) * p->b.rows;
-      float *C = p->C + work.batch * p->stride_c + work.plane * p->stride_plane + row * p->ldc + col;
-      const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
-      SGEMM__UNROLL
-      for (g = 0; g < s->BN / 8; g++) {
-        if (col + g * 8 < p->n) {
-          const float unit0 = sgemm__load_global(last + sgemm__unit_at(col + g * 8));
-          const float unit1 = sgemm__load_global(last + sgemm__unit_at(col + g * 8) + 1);
-          SGEMM__UNROLL
-          for (h = 0; h < 2; h++)
-            if (row + 8 * h < p->m)
-              sgemm__store_pair(p, C + 8 * h * p->ldc + g * 8, col + g * 8, pairs, acc[g * 4 + h * 2] * unit0,
-                                acc[g * 4 + h * 2 + 1] * unit1);
-        }
-      }
-    }
+    sgemm__store_results(p, &work, warp * 16, 0, s->BN, acc);
   }
 }
 
-#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, bufs)                                                                     \
+#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, parts, bufs)                                                              \
   {                                                                                                                    \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs) + 1);                                                                 \
@@ -491,7 +527,136 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
     sgemm__tensor_wgmma(&args, &shape, tiles, barriers, words, acc, sum);                                              \
   }
 #else
-#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, bufs) (void)shape, (void)args; /* sgemm_machine.wgmma says so */
+#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, parts, bufs) (void)shape, (void)args; /* sgemm_machine.wgmma says so */
+#endif
+
+#if SGEMM__HAS_mma
+
+/* The block copies the next chunk of a source, where there is one. */
+SGEMM__DEVICE void sgemm__copy_chunk(const sgemm__args *p, const sgemm__tensor_shape *s, sgemm__source *from,
+                                     float *to) {
+  const int row_floats = SGEMM__ROW_BYTES(sgemm__parts(s->format)) / 4, threads = SGEMM__TENSOR_THREADS_mma;
+  const int at = sgemm__thread() * 4;
+  int i;
+  if (from->chunk == from->end)
+    return;
+  SGEMM__UNROLL
+  for (i = 0; i < s->BM * row_floats; i += threads * 4)
+    sgemm__copy4(to + i + at, (const float *)from->a + i + at);
+  to += s->BM * row_floats;
+  SGEMM__UNROLL
+  for (i = 0; i < s->BN * row_floats; i += threads * 4)
+    sgemm__copy4(to + i + at, (const float *)from->b + i + at);
+  to += s->BN * row_floats;
+  if (sgemm__fresh(from->chunk) && at < s->BM + 2 * s->BN)
+    sgemm__copy4(to + at, at < s->BM           ? from->a_units + at
+                          : at < s->BM + s->BN ? from->b_units + at - s->BM
+                                               : from->b_before + at - s->BM - s->BN);
+  sgemm__source_advance(p, s, from);
+}
+
+/* 8 warps, each of 64 rows, in 4 pieces of 16, and WN columns. B's fragments of a chunk stay in registers while A's
+   pass, piece by piece. acc: 2 WN registers, in units of B's columns as with wgmma; sum: WN/2; a_unit: 8; a: 2 a part;
+   b: WN/8 a part. */
+SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_shape *s, float *tiles, float *acc,
+                                     float *sum, float *a_unit, sgemm__fragment *a, sgemm__fragment *b) {
+  const int parts = sgemm__parts(s->format), group = SGEMM__GROUP_BYTES * parts;
+  const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, parts);
+  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32;
+  const int row = warp / (s->BN / s->WN) * 64, col = warp % (s->BN / s->WN) * s->WN; /* of the warp, in the tile */
+  char *shared = (char *)tiles;
+  int64_t w, c;
+  int i, g, h, j, part, product;
+  /* The guard has its words where the first chunk goes: tiles take all that there is. */
+  uint32_t *words = (uint32_t *)tiles;
+  sgemm__mbarrier *found = (sgemm__mbarrier *)(tiles + 4);
+  if (sgemm__thread() == 0) {
+    words[0] = words[1] = 0;
+    sgemm__mbarrier_init(found, SGEMM__TENSOR_THREADS_mma / 32);
+  }
+  sgemm__barrier();
+  if (sgemm__guard(p, words, found, SGEMM__TENSOR_THREADS_mma) != 0)
+    return;
+  for (w = sgemm__block_x(); w < sgemm__works(p); w += sgemm__blocks()) {
+    const sgemm__work work = sgemm__work_at(p, s, w);
+    sgemm__source source = sgemm__source_at(p, s, &work);
+    SGEMM__UNROLL
+    for (j = 0; j < 2 * s->WN; j++)
+      acc[j] = 0.0f;
+    sgemm__barrier(); /* nobody reads the last tile any more, or the guard's words */
+    SGEMM__UNROLL
+    for (i = 0; i < s->bufs - 1; i++) {
+      sgemm__copy_chunk(p, s, &source, (float *)(shared + i * buffer));
+      sgemm__copies_commit();
+    }
+    i = 0;
+    SGEMM__UNROLL_BY(1)
+    for (c = work.begin; c < work.end; c++) {
+      const char *from_a = shared + i * buffer + row / 8 * group;
+      const char *from_b = shared + i * buffer + (s->BM + col) / 8 * group;
+      const float *a_units = (const float *)(shared + i * buffer + SGEMM__CHUNK_BYTES(s->BM, s->BN, parts));
+      const float *b_units = a_units + s->BM + col + lane % 4 * 4;
+      sgemm__copies_wait(s->bufs - 2);
+      sgemm__barrier();
+      sgemm__copy_chunk(p, s, &source, (float *)(shared + (i + s->bufs - 1) % s->bufs * buffer));
+      sgemm__copies_commit();
+      i = (i + 1) % s->bufs;
+      if (sgemm__fresh(c)) {
+        SGEMM__UNROLL
+        for (g = 0; g < 8; g++)
+          a_unit[g] = sgemm__load_shared(a_units + sgemm__unit_at(row + g * 8 + lane / 4));
+        SGEMM__UNROLL
+        for (g = 0; g < 4; g++)
+          sgemm__rescale(acc + g * (s->WN / 2), s->WN, b_units, b_units + s->BN);
+      }
+      SGEMM__UNROLL
+      for (g = 0; g < s->WN / 8; g++) {
+        SGEMM__UNROLL
+        for (part = 0; part < parts; part++)
+          sgemm__load_fragment_b(b + g * parts + part, from_b + g * group + part * SGEMM__GROUP_BYTES);
+      }
+      SGEMM__UNROLL
+      for (h = 0; h < 4; h++) {
+        SGEMM__UNROLL
+        for (part = 0; part < parts; part++) {
+          const char *from = from_a + 2 * h * group + part * SGEMM__GROUP_BYTES;
+          sgemm__load_fragment_a(a + part, from, group);
+          sgemm__load_fragment_a(a + parts + part, from + 256, group); /* the other 16 k: 2 matrices on */
+        }
+        /* Multiply. */
+        SGEMM__UNROLL
+        for (product = 0; product < sgemm__products(s->format); product++) {
+          const int of_a = sgemm__part_a(s->format, product), of_b = sgemm__part_b(s->format, product);
+          SGEMM__UNROLL
+          for (j = 0; j < 2; j++) {
+            SGEMM__UNROLL
+            for (g = 0; g < s->WN / 8; g++)
+              sgemm__mma(sum + g * 4, a + j * parts + of_a, b + g * parts + of_b, j, product + j > 0, s->format);
+          }
+        }
+        /* Promote. */
+        SGEMM__UNROLL
+        for (j = 0; j < s->WN / 2; j++)
+          acc[h * (s->WN / 2) + j] = sgemm__fma(sum[j], a_unit[2 * h + (j % 4 < 2 ? 0 : 1)], acc[h * (s->WN / 2) + j]);
+      }
+    }
+    SGEMM__UNROLL
+    for (h = 0; h < 4; h++)
+      sgemm__store_results(p, &work, row + h * 16, col, s->WN, acc + h * (s->WN / 2));
+  }
+}
+
+#define SGEMM__TENSOR_BODY_mma(BM, BN, WN, parts, bufs)                                                                \
+  {                                                                                                                    \
+    SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
+    float acc[2 * (WN)], sum[(WN) / 2], a_unit[8];                                                                     \
+    sgemm__fragment a[2 * (parts)], b[(WN) / 8 * (parts)];                                                             \
+    sgemm__successor_may_come();                                                                                       \
+    sgemm__begin();                                                                                                    \
+    sgemm__tensor_mma(&args, &shape, tiles, acc, sum, a_unit, a, b);                                                   \
+  }
+#else
+#define SGEMM__TENSOR_BODY_mma(BM, BN, WN, parts, bufs) (void)shape, (void)args; /* sgemm_machine.arch says so */
 #endif
 
 /* ---- Stamping ---------------------------------------------------------------------------------------------------- */
@@ -506,13 +671,20 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
               "chunks must be 1 or 2 and divide bufs, of at most 8", name)                                             \
   SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                                 \
               "shared memory of a block is at most 227 KiB, with its mbarriers", name)
+#define SGEMM__TENSOR_RULES_mma(name, format, BM, BN, WN, chunks, bufs)                                                \
+  SGEMM__RULE((BM) % 64 == 0 && (BN) % 64 == 0, "BM and BN must be multiples of 64", name)                             \
+  SGEMM__RULE((WN) == 16 || (WN) == 32, "WN must be 16 or 32", name)                                                   \
+  SGEMM__RULE((BM) / 64 * ((BN) / (WN)) == 8, "mma rows have 8 warps of 64 rows and WN columns", name)                 \
+  SGEMM__RULE((chunks) == 1 && ((bufs) == 2 || (bufs) == 3), "chunks must be 1, and bufs 2 or 3", name)                \
+  SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 99 * 1024,                                  \
+              "shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120", name)
 
 #define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
   SGEMM__TENSOR_RULES_##engine(SGEMM__TENSOR_NAME(engine, format, BM, BN), format, BM, BN, WN, chunks, bufs)           \
       SGEMM__GLOBAL(SGEMM__TENSOR_NAME(engine, format, BM, BN), SGEMM__TENSOR_THREADS_##engine,                        \
                     1)(const sgemm__args args) {                                                                       \
     const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, chunks, bufs};                               \
-    SGEMM__TENSOR_BODY_##engine(BM, BN, WN, bufs)                                                                      \
+    SGEMM__TENSOR_BODY_##engine(BM, BN, WN, SGEMM__PARTS_##format, bufs)                                               \
   }
 SGEMM_TENSORS(SGEMM__X)
 #undef SGEMM__X

@@ -672,6 +672,33 @@ static inline void sgemm__wgmma_wait(float *d, int count) {
   f->committed = 0;
 }
 
+#define SGEMM__HAS_mma 1
+
+/* A fragment is where it lies in shared memory: a thread computes the results of its lane straight from there. */
+typedef sgemm__matrices sgemm__fragment;
+
+static inline void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
+  sgemm__cpu_aligned((const float *)p);
+  *f = sgemm__matrices_at(p, group_bytes);
+}
+
+static inline void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) { sgemm__load_fragment_a(f, p, 0); }
+
+/* Summed as wgmma sums. */
+static inline void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
+                              int format) {
+  const int row = sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2, fraction = sgemm__cpu_fraction(format);
+  sgemm__cpu_parts a0, a8, b0;
+  int j;
+  sgemm__cpu_take_apart(&a0, *a, row, format);
+  sgemm__cpu_take_apart(&a8, *a, row + 8, format);
+  for (j = 0; j < 2; j++) {
+    sgemm__cpu_take_apart(&b0, sgemm__matrices_behind(*b, half * 256), col + j, format);
+    d[j] = sgemm__cpu_dot(&a0, &b0, add ? d[j] : 0.0f, fraction);
+    d[2 + j] = sgemm__cpu_dot(&a8, &b0, add ? d[2 + j] : 0.0f, fraction);
+  }
+}
+
 /* ---- The scheduler ----------------------------------------------------------------------------------------------- */
 
 /* The order of the threads up to the next barrier. Shuffled: Fisher and Yates, with Marsaglia's xorshift64. */
