@@ -941,6 +941,13 @@ static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = 
     {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}, {2600, 4000}, {4800, 4000}};
 enum { SGEMM__SPLIT_CLOCKS = 4000 }; /* of a split, however small, besides its launch */
 
+/* How many times longer than on sm_90 the mma rows take a chunk: by the FMAs of fp16 with fp32 sums that an SM does in a
+   clock, 1024 on sm_80 and sm_100, 256 on the chips for graphics, which makes strict rows the faster ones there (NVIDIA's
+   architecture whitepapers; on sm_90 mma.sync reaches some 1300 of 2048). Only sm_90 was measured. */
+static inline double sgemm__mma_slower(int arch) {
+  return arch == 90 ? 1.0 : arch == 80 || (arch >= 100 && arch < 110) ? 1.25 : 5.0;
+}
+
 /* Reckoned clocks of a tensor plan: the split at the speed of memory, then the busiest SM's tiles one after the other. */
 static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sgemm_params *p,
                                         const sgemm_machine *machine) {
@@ -957,12 +964,13 @@ static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sge
   const double chunks = sgemm__ceil((double)SGEMM__CHUNKS(a.k) / plan->planes);
   const double launches = (bytes > 0.0) + 2.0 + (plan->planes > 1);
   return launches * sgemm__measured.launch + (bytes > 0.0 ? SGEMM__SPLIT_CLOCKS : 0.0) + bytes * byte +
-         sgemm__ceil(tiles / machine->multiprocessors) * (chunks * f->chunk + f->round) +
+         sgemm__ceil(tiles / machine->multiprocessors) *
+             (chunks * f->chunk * (v->wgmma ? 1.0 : sgemm__mma_slower(machine->arch)) + f->round) +
          (plan->planes > 1 ? m * n * batch * 8.0 * plan->planes * byte : 0.0);
 }
 
 /* The plan for params of a tensor mode on a machine: of the rows of its format that the machine can run, the one of least
-   reckoned time; strict fp32 where that is reckoned faster, where k < 64 or where the workspace is too small. A pure
+   reckoned time; strict fp32 where that is reckoned faster, where k < 128 (full range: 64) or where the workspace is too small. A pure
    function of its arguments and of the implementation's SGEMM_STAGE. */
 static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const sgemm_machine *machine) {
   const sgemm_format format = p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
@@ -970,7 +978,8 @@ static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const
   sgemm_tensor_plan best = {SGEMM_TENSOR_COUNT, 1};
   double best_cost;
   int i;
-  if (p->mode == SGEMM_STRICT || p->k < 64 || strict.variant == SGEMM_VARIANT_COUNT || !sgemm_tensor_compiled())
+  if (p->mode == SGEMM_STRICT || p->k < (p->mode == SGEMM_TENSOR ? 128 : 64) || strict.variant == SGEMM_VARIANT_COUNT ||
+      !sgemm_tensor_compiled())
     return best;
   best_cost = 0.95 * sgemm__strict_cost(&strict, p, machine);
   for (i = 0; i < SGEMM_TENSOR_COUNT; i++) {

@@ -54,6 +54,12 @@ chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf1
 chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 2, 3
 chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, fp16x3, 128,  64,  64, 1, 9
 shared memory of a block is at most 227 KiB, with its mbarriers     | wgmma, bf16x6, 128, 256,  64, 1, 4
+BM and BN must be multiples of 64                                   | mma,   fp16x3, 256,  32,  16, 1, 2
+WN must be 16 or 32                                                 | mma,   fp16x3,  64,  64,   8, 1, 2
+mma rows have 8 warps of 64 rows and WN columns                     | mma,   fp16x3,  64, 128,  32, 1, 2
+chunks must be 1, and bufs 2 or 3                                   | mma,   fp16x3,  64, 128,  16, 2, 2
+chunks must be 1, and bufs 2 or 3                                   | mma,   fp16x3,  64, 128,  16, 1, 1
+shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120 | mma, bf16x6, 128, 128,  32, 1, 3
 TABLE
 
 # The first text in quotes behind each use of SGEMM__RULE.
