@@ -939,7 +939,7 @@ typedef struct sgemm__tensor_figures {
 } sgemm__tensor_figures;
 static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
     {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}, {2600, 4000}, {4800, 4000}};
-enum { SGEMM__SPLIT_CLOCKS = 4000 }; /* of a split, however small, besides its launch */
+static const double sgemm__split_measured = 4000; /* of a split, however small, besides its launch */
 
 /* How many times longer than on sm_90 the mma rows take a chunk: by the FMAs of fp16 with fp32 sums that an SM does in a
    clock, 1024 on sm_80 and sm_100, 256 on the chips for graphics, which makes strict rows the faster ones there (NVIDIA's
@@ -948,7 +948,8 @@ static inline double sgemm__mma_slower(int arch) {
   return arch == 90 ? 1.0 : arch == 80 || (arch >= 100 && arch < 110) ? 1.25 : 5.0;
 }
 
-/* Reckoned clocks of a tensor plan: the split at the speed of memory, then the busiest SM's tiles one after the other. */
+/* Reckoned clocks of a tensor plan: the split at the speed of memory, the busiest SM's tiles one after the other, and what is
+   written. */
 static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sgemm_params *p,
                                         const sgemm_machine *machine) {
   const sgemm_tensor_info *v = sgemm_tensor_get(plan->tensor);
@@ -962,11 +963,12 @@ static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sge
   const double byte = 1e-3 * machine->clock_mhz / (machine->bandwidth_gbs * 0.85); /* clocks of one, at speed */
   const double tiles = sgemm__ceil(m / v->BM) * sgemm__ceil(n / v->BN) * batch * plan->planes;
   const double chunks = sgemm__ceil((double)SGEMM__CHUNKS(a.k) / plan->planes);
+  const double results = m * n * batch * 4.0;
   const double launches = (bytes > 0.0) + 2.0 + (plan->planes > 1);
-  return launches * sgemm__measured.launch + (bytes > 0.0 ? SGEMM__SPLIT_CLOCKS : 0.0) + bytes * byte +
+  return launches * sgemm__measured.launch + (bytes > 0.0 ? sgemm__split_measured : 0.0) + bytes * byte +
          sgemm__ceil(tiles / machine->multiprocessors) *
              (chunks * f->chunk * (v->wgmma ? 1.0 : sgemm__mma_slower(machine->arch)) + f->round) +
-         (plan->planes > 1 ? m * n * batch * 8.0 * plan->planes * byte : 0.0);
+         results * byte * (1.0 + (a.beta != 0.0f) + (plan->planes > 1 ? 2.0 * plan->planes : 0.0));
 }
 
 /* The plan for params of a tensor mode on a machine: of the rows of its format that the machine can run, the one of least
@@ -985,11 +987,13 @@ static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const
   for (i = 0; i < SGEMM_TENSOR_COUNT; i++) {
     const sgemm_tensor_info *v = sgemm_tensor_get((sgemm_tensor)i);
     sgemm_tensor_plan plan = {(sgemm_tensor)i, 1};
-    /* Promoted every 64 k, short sums of one sign would come out worse than strict ones. */
+    /* Promoted every 64 k, sums of one sign would come out worse than strict ones that are short, be it in planes. */
+    const int short_sums = v->chunks > 1 ? 256 : 64;
     if (v->format != format || v->shared > machine->shared_per_block || machine->arch < 80 ||
-        (v->wgmma && !machine->wgmma) || (format == SGEMM_FORMAT_fp16x3 && v->chunks > 1 && p->k < 256))
+        (v->wgmma && !machine->wgmma) || p->k < short_sums)
       continue;
-    for (plan.planes = 1; plan.planes <= 64 && (plan.planes == 1 || plan.planes * 256 <= p->k); plan.planes *= 2) {
+    for (plan.planes = 1; plan.planes <= (v->chunks > 1 ? 1 : 64) && (plan.planes == 1 || plan.planes * 256 <= p->k);
+         plan.planes *= 2) {
       const double cost = sgemm__tensor_cost(&plan, p, machine);
       if (cost < best_cost && sgemm_tensor_workspace(&plan, p) <= p->workspace_bytes) {
         best = plan;

@@ -93,7 +93,7 @@
 #define SGEMM_TENSORS(X)                                                                                               \
   X(wgmma, fp16x3,  128, 256, 128, 2, 4, "large results")                                                              \
   X(wgmma, fp16x3,  128, 128, 128, 1, 6, "k below 256, where a promotion each 64 k is not enough; middle sizes")       \
-  X(wgmma, fp16x3,  128,  64,  64, 2, 8, "about one tile an SM at 1024 x 1024")                                        \
+  X(wgmma, fp16x3,  128,  64,  64, 1, 8, "about one tile an SM at 1024 x 1024")                                        \
   X(wgmma, bf16x6,  128, 256, 128, 1, 3, "large results")                                                              \
   X(wgmma, bf16x6,  128, 128, 128, 1, 4, "middle sizes")                                                               \
   X(wgmma, bf16x6,  128,  64,  64, 1, 6, "about one tile an SM at 1024 x 1024")                                        \

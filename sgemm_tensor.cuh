@@ -276,8 +276,6 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__args *p, uint32_t *words, sgemm
 /* C <- alpha * x + beta * C for two neighbours of a row, the first at column col. pairs: 1 if each pair is inside C or
    outside, and aligned to 8 bytes. */
 SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, int pairs, float x, float y) {
-  x *= p->alpha;
-  y *= p->alpha;
   if (col < p->n && p->beta != 0.0f)
     x = sgemm__fma(p->beta, sgemm__load_result(C), x);
   if (col + 1 < p->n && p->beta != 0.0f)
@@ -347,30 +345,43 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
   }
 }
 
-/* The epilogue of 16 rows and so many columns of a tile, from its (row, col) on: a thread owns columns 2q and 2q + 1 of
-   every 8, of rows r and r + 8, where its lane is 4r + q. */
+/* What a thread owns of 16 rows and so many columns: columns 2q and 2q + 1 of every 8, of rows r and r + 8, where its lane is
+   4r + q. C: its first result, at (row, col); last: B's units from there on. plain, a constant: all is inside, aligned to 8
+   bytes, and C is not read. */
+SGEMM__DEVICE void sgemm__store_piece(const sgemm__args *p, float *C, int64_t row, int64_t col, int columns,
+                                      const float *last, int plain, const float *acc) {
+  const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
+  int g, j;
+  SGEMM__UNROLL
+  for (g = 0; g < columns / 16; g++) {
+    float unit[4]; /* of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
+    sgemm__load_global4(unit, last + g * 16);
+    SGEMM__UNROLL
+    for (j = 0; j < 4; j++) {
+      const int down = j / 2 * 8, across = g * 16 + j % 2 * 8;
+      const float *pair = acc + g * 8 + j % 2 * 4 + j / 2 * 2;
+      const float x = p->alpha * (pair[0] * unit[j % 2 * 2]), y = p->alpha * (pair[1] * unit[j % 2 * 2 + 1]);
+      if (plain)
+        sgemm__store_global2(C + down * p->ldc + across, x, y);
+      else if (row + down < p->m)
+        sgemm__store_pair(p, C + down * p->ldc + across, col + across, pairs, x, y);
+    }
+  }
+}
+
+/* The epilogue of 16 rows and so many columns of a tile, from its (tile_row, tile_col) on. */
 SGEMM__DEVICE void sgemm__store_results(const sgemm__args *p, const sgemm__work *work, int tile_row, int tile_col,
                                         int columns, const float *acc) {
   const int lane = sgemm__thread() % 32, units = SGEMM__UNIT_K / SGEMM__CHUNK_K;
-  const int64_t row = work->row + tile_row + lane / 4, col = work->col + tile_col + lane % 4 * 2;
-  const int64_t b_batch = p->b.batch > 1 ? work->batch : 0;
-  const int64_t blocks_k = sgemm__unit_blocks(p->k);
-  const float *last = p->b.units + (b_batch * blocks_k + (work->end - 1) / units) * p->b.rows;
-  float *C = p->C + work->batch * p->stride_c + work->plane * p->stride_plane + row * p->ldc + col;
-  const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
-  int g, h;
-  SGEMM__UNROLL
-  for (g = 0; g < columns / 8; g++) {
-    if (col + g * 8 < p->n) {
-      const float unit0 = sgemm__load_global(last + sgemm__unit_at(col + g * 8));
-      const float unit1 = sgemm__load_global(last + sgemm__unit_at(col + g * 8) + 1);
-      SGEMM__UNROLL
-      for (h = 0; h < 2; h++)
-        if (row + 8 * h < p->m)
-          sgemm__store_pair(p, C + 8 * h * p->ldc + g * 8, col + g * 8, pairs, acc[g * 4 + h * 2] * unit0,
-                            acc[g * 4 + h * 2 + 1] * unit1);
-    }
-  }
+  const int64_t row = work->row + tile_row, col = work->col + tile_col;
+  const int64_t b_block = (p->b.batch > 1 ? work->batch : 0) * sgemm__unit_blocks(p->k) + (work->end - 1) / units;
+  const float *last = p->b.units + b_block * p->b.rows + col + lane % 4 * 4;
+  float *C = p->C + work->batch * p->stride_c + work->plane * p->stride_plane + (row + lane / 4) * p->ldc + col +
+             lane % 4 * 2;
+  if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
+    sgemm__store_piece(p, C, row + lane / 4, col + lane % 4 * 2, columns, last, 1, acc);
+  else
+    sgemm__store_piece(p, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, acc);
 }
 
 #if SGEMM__HAS_wgmma
