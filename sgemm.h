@@ -186,7 +186,7 @@ typedef struct sgemm_params {
   int64_t stride_c;           /* as far apart that no two results overlap; interleaved rows are allowed */
   void *workspace; /* device memory for partial results, aligned to 16 bytes; NULL: none, see sgemm_workspace_query() */
   int64_t workspace_bytes;
-  int mode;                             /* sgemm_mode */
+  int mode;                            /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* what sgemm_prepare() made of A and B; NULL: split in each call */
 } sgemm_params;
 
@@ -823,14 +823,14 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
 
 typedef struct sgemm_tensor_info {
-  const char *name;     /* of its kernel: sgemm_wgmma_fp16x3_128x256 */
-  const char *reason;   /* why the row is there */
+  const char *name;   /* of its kernel: sgemm_wgmma_fp16x3_128x256 */
+  const char *reason; /* why the row is there */
   sgemm_format format;
-  int wgmma;            /* 1: needs sm_90a; 0: sm_80 */
-  int parts;            /* 16-bit numbers of an element */
-  int BM, BN;           /* tile of C that a block computes */
-  int chunks, bufs;     /* as in SGEMM_TENSORS */
-  int shared, threads;  /* bytes of dynamic shared memory of a block, and its threads */
+  int wgmma;           /* 1: needs sm_90a; 0: sm_80 */
+  int parts;           /* 16-bit numbers of an element */
+  int BM, BN;          /* tile of C that a block computes */
+  int chunks, bufs;    /* as in SGEMM_TENSORS */
+  int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
 } sgemm_tensor_info;
 
 /* The row of a tensor mode; NULL if there is no such row. */
@@ -895,11 +895,17 @@ static inline int64_t sgemm__tensor_workspace(const sgemm_tensor_plan *plan, con
   *args = sgemm__arguments(p);
   if (((double)args->m + (double)args->n) * ((double)args->k + 64.0) * (double)args->batch * 8.0 > 1e18)
     return INT64_MAX;
-  operand = sgemm__operand_at(&args->a, prepared[0] != NULL ? (char *)prepared[0] : memory == NULL ? NULL : memory + bytes,
+  operand = sgemm__operand_at(&args->a,
+                              prepared[0] != NULL ? (char *)prepared[0]
+                              : memory == NULL    ? NULL
+                                                  : memory + bytes,
                               args->m, args->k, sgemm__matrices_of(args->batch, args->stride_a), v->parts);
   args->a.ready = prepared[0] != NULL;
   bytes += args->a.ready ? 0 : operand;
-  operand = sgemm__operand_at(&args->b, prepared[1] != NULL ? (char *)prepared[1] : memory == NULL ? NULL : memory + bytes,
+  operand = sgemm__operand_at(&args->b,
+                              prepared[1] != NULL ? (char *)prepared[1]
+                              : memory == NULL    ? NULL
+                                                  : memory + bytes,
                               args->n, args->k, sgemm__matrices_of(args->batch, args->stride_b), v->parts);
   args->b.ready = prepared[1] != NULL;
   bytes += args->b.ready ? 0 : operand;
@@ -1148,9 +1154,9 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   whole.k_plane = share * SGEMM__UNIT_K;
   args = whole;
   if (planes > 1)
-    sgemm__into_planes(&args, (float *)((char *)p->workspace + bytes) - args.m * sgemm__ceil_div(args.n, 4) * 4 *
-                                                                            args.batch * planes,
-                       planes);
+    sgemm__into_planes(
+        &args, (float *)((char *)p->workspace + bytes) - args.m * sgemm__ceil_div(args.n, 4) * 4 * args.batch * planes,
+        planes);
   grid.x = (unsigned)(works < machine->multiprocessors ? works : machine->multiprocessors);
   grid.threads = (unsigned)v->threads;
   grid.shared = (unsigned)v->shared;
@@ -1268,9 +1274,9 @@ static inline sgemm_status sgemm_prepare(const sgemm_params *p, char which, void
    gave a row. */
 static inline sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *verdict, sgemm_stream stream) {
   return p == NULL ? SGEMM_ERROR_PARAMS
-                   : p->workspace == NULL || p->workspace_bytes < 128
-                         ? SGEMM_ERROR_WORKSPACE
-                         : sgemm__copy_word(verdict, (const uint32_t *)p->workspace, stream);
+         : p->workspace == NULL || p->workspace_bytes < 128
+             ? SGEMM_ERROR_WORKSPACE
+             : sgemm__copy_word(verdict, (const uint32_t *)p->workspace, stream);
 }
 
 /* Bytes of workspace with which sgemm_run() is at its best for p on the current device: 0 where it needs none. With less,

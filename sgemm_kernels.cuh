@@ -211,15 +211,15 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__SUM_THREADS 128 /* of a block of sgemm_sum_planes */
 
 /* Geometry of the tensor modes' operands and tiles: see sgemm_tensor.cuh. */
-#define SGEMM__CHUNK_K 32        /* k of a chunk */
-#define SGEMM__UNIT_K 128        /* k that share a row's unit */
+#define SGEMM__CHUNK_K 32                      /* k of a chunk */
+#define SGEMM__UNIT_K 128                      /* k that share a row's unit */
 #define SGEMM__CHUNKS(k) (((k) + 63) / 64 * 2) /* even: some rows take two at a time */
-#define SGEMM__PANEL 64          /* rows that a block splits */
-#define SGEMM__SPLIT_THREADS 256 /* of that block */
+#define SGEMM__PANEL 64                        /* rows that a block splits */
+#define SGEMM__SPLIT_THREADS 256               /* of that block */
 #define SGEMM__PARTS_fp16x3 2
 #define SGEMM__PARTS_bf16x6 3
 #define SGEMM__ROW_BYTES(parts) (2 * SGEMM__CHUNK_K * (parts)) /* of a row of a chunk */
-#define SGEMM__GROUP_BYTES 512   /* of one part of 8 rows of a chunk */
+#define SGEMM__GROUP_BYTES 512                                 /* of one part of 8 rows of a chunk */
 /* A buffer: a chunk of A and B, the units of A, those of B and those of B before. */
 #define SGEMM__CHUNK_BYTES(BM, BN, parts) (((BM) + (BN)) * SGEMM__ROW_BYTES(parts))
 #define SGEMM__BUFFER_BYTES(BM, BN, parts) (SGEMM__CHUNK_BYTES(BM, BN, parts) + 4 * (BM) + 8 * (BN))
@@ -524,7 +524,9 @@ typedef uint64_t sgemm__matrices;
 SGEMM__DEVICE sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes) {
   return (sgemm__shared_address(p) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(group_bytes >> 4) << 32;
 }
-SGEMM__DEVICE sgemm__matrices sgemm__matrices_behind(sgemm__matrices m, int bytes) { return m + (uint64_t)(bytes >> 4); }
+SGEMM__DEVICE sgemm__matrices sgemm__matrices_behind(sgemm__matrices m, int bytes) {
+  return m + (uint64_t)(bytes >> 4);
+}
 
 SGEMM__DEVICE void sgemm__wgmma_begin(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 SGEMM__DEVICE void sgemm__wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -1319,9 +1321,9 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIA
 #define SGEMM__X(format, parts, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
 #define SGEMM__Y(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
   SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
-static const sgemm__kernel sgemm__further[] = {SGEMM__KERNEL_POINTER(sgemm_sum_planes),
-                                               SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X)
-                                                                                 SGEMM_TENSORS(SGEMM__Y))};
+static const sgemm__kernel sgemm__further[] = {
+    SGEMM__KERNEL_POINTER(sgemm_sum_planes),
+    SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM_TENSORS(SGEMM__Y))};
 #undef SGEMM__X
 #undef SGEMM__Y
 

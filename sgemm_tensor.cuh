@@ -51,7 +51,9 @@ SGEMM__DEVICE int sgemm__part_b(int format, int i) {
 SGEMM__DEVICE int64_t sgemm__chunk_bytes(const sgemm__operand *o, int format) {
   return o->rows * SGEMM__ROW_BYTES(sgemm__parts(format));
 }
-SGEMM__DEVICE int64_t sgemm__unit_at(int64_t row) { return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2; }
+SGEMM__DEVICE int64_t sgemm__unit_at(int64_t row) {
+  return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2;
+}
 
 /* ---- The guard --------------------------------------------------------------------------------------------------- */
 
@@ -100,7 +102,9 @@ SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
 
 /* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; then a thread a row for its
    unit and its marks; then a thread for every 8 k of a row, which it writes as 16 bytes a part. */
-enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4 }; /* a multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice */
+enum {
+  SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4
+}; /* a multiple of 4; rows 4 banks apart: 128-bit loads meet none twice */
 
 SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, float *scales, uint32_t *mark) {
   const int t = sgemm__thread(), parts = sgemm__parts(format);
@@ -231,7 +235,8 @@ SGEMM__DEVICE int64_t sgemm__works(const sgemm__args *p, int64_t planes) {
   return (int64_t)p->tiles_m * p->tiles_n * planes * p->batch;
 }
 
-SGEMM__DEVICE sgemm__work sgemm__work_at(const sgemm__args *p, const sgemm__tensor_shape *s, int64_t planes, int64_t w) {
+SGEMM__DEVICE sgemm__work sgemm__work_at(const sgemm__args *p, const sgemm__tensor_shape *s, int64_t planes,
+                                         int64_t w) {
   const int64_t tiles = (int64_t)p->tiles_m * p->tiles_n, chunks = SGEMM__CHUNKS(p->k);
   const sgemm__dealt at = sgemm__deal(p, (uint32_t)(w % tiles));
   sgemm__work work;
@@ -387,13 +392,13 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         SGEMM__UNROLL
         for (product = 0; product < sgemm__products(s->format); product++)
           SGEMM__UNROLL
-          for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
-            const int at = j / 2 * buffer + j % 2 * 256;
-            sgemm__wgmma(sum, sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
-                         sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
-                                                       h * (s->WN / 8) * group),
-                         product + j > 0, s->format, s->WN);
-          }
+        for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
+          const int at = j / 2 * buffer + j % 2 * 256;
+          sgemm__wgmma(sum, sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
+                       sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
+                                                     h * (s->WN / 8) * group),
+                       product + j > 0, s->format, s->WN);
+        }
         sgemm__wgmma_commit();
         /* Meanwhile, what is there into B's new units, by the difference of their exponents. */
         if (fresh) {
@@ -422,8 +427,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         /* Promote. */
         SGEMM__UNROLL
         for (j = 0; j < s->WN / 2; j++)
-          acc[h * (s->WN / 2) + j] =
-              sgemm__fma(sum[j], j % 4 < 2 ? a_unit0 : a_unit8, acc[h * (s->WN / 2) + j]);
+          acc[h * (s->WN / 2) + j] = sgemm__fma(sum[j], j % 4 < 2 ? a_unit0 : a_unit8, acc[h * (s->WN / 2) + j]);
       }
       i += s->chunks;
       if (i == s->bufs) {
@@ -478,13 +482,13 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
   SGEMM__RULE((BN) % (WN) == 0 && (BN) <= 256, "BN must be a multiple of WN, and at most 256", name)                   \
   SGEMM__RULE(((chunks) == 1 || (chunks) == 2) && (bufs) % (chunks) == 0 && (bufs) <= 8,                               \
               "chunks must be 1 or 2 and divide bufs, of at most 8", name)                                             \
-  SGEMM__RULE((bufs) * SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                               \
+  SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                                 \
               "shared memory of a block is at most 227 KiB, with its mbarriers", name)
 
 #define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
   SGEMM__TENSOR_RULES_##engine(SGEMM__TENSOR_NAME(engine, format, BM, BN), format, BM, BN, WN, chunks, bufs)           \
-  SGEMM__GLOBAL(SGEMM__TENSOR_NAME(engine, format, BM, BN), SGEMM__TENSOR_THREADS_##engine, 1)                         \
-  (const sgemm__args args) {                                                                                           \
+      SGEMM__GLOBAL(SGEMM__TENSOR_NAME(engine, format, BM, BN), SGEMM__TENSOR_THREADS_##engine,                        \
+                    1)(const sgemm__args args) {                                                                       \
     const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, chunks, bufs};                               \
     SGEMM__TENSOR_BODY_##engine(BM, BN, WN, bufs)                                                                      \
   }
