@@ -100,12 +100,11 @@ SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
 
 /* ---- Split ------------------------------------------------------------------------------------------------------- */
 
+/* A multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice. */
+enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4 };
+
 /* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; then a thread a row for its
    unit and its marks; then a thread for every 8 k of a row, which it writes as 16 bytes a part. */
-enum {
-  SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4
-}; /* a multiple of 4; rows 4 banks apart: 128-bit loads meet none twice */
-
 SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, float *scales, uint32_t *mark) {
   const int t = sgemm__thread(), parts = sgemm__parts(format);
   const int64_t blocks_k = (p->k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K, chunks = SGEMM__CHUNKS(p->k);
