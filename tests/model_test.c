@@ -252,6 +252,106 @@ SGEMM__GLOBAL(block_and_cluster_barrier, THREADS, 1)(const sgemm__args args) {
 
 enum { X = 3, Y = 2, Z = 2, RESULTS = X * Y * Z * THREADS };
 
+/* Thread 32 fills two buffers of 4 floats in turn, the threads of warp 0 empty them, and each adds up what it reads. */
+typedef enum pipe_fault { NO_FAULT, NO_WAIT, NO_BYTES, NO_ARRIVAL, NO_LANES, NO_COPY, EARLY_END, NO_INIT } pipe_fault;
+
+static const float ROUNDS[6][4] __attribute__((aligned(16))) = {{1.0f}, {2.0f}, {4.0f}, {8.0f}, {16.0f}, {32.0f}};
+
+static inline void feed(const sgemm__args *args, float *tile, sgemm__mbarrier *full, pipe_fault fault) {
+  const int t = sgemm__thread(), rounds = fault == EARLY_END ? 7 : 6;
+  sgemm__mbarrier *empty = full + 2;
+  float sum = 0.0f;
+  int i;
+  if (t < 2 && fault != NO_INIT) {
+    sgemm__mbarrier_init(full + t, 1);
+    sgemm__mbarrier_init(empty + t, 1);
+  }
+  sgemm__mbarriers_ready();
+  sgemm__barrier();
+  for (i = 0; i < rounds && t == 32; i++) {
+    sgemm__mbarrier_wait(empty + i % 2, i / 2 % 2 ^ 1);
+    sgemm__mbarrier_expect(full + i % 2, fault == NO_BYTES ? 0 : 16);
+    if (fault != NO_COPY)
+      sgemm__copy_bulk(tile + i % 2 * 4, ROUNDS[i % 6], 16, full + i % 2);
+  }
+  for (i = 0; i < 6 && t < 32; i++) {
+    if (fault != NO_WAIT)
+      sgemm__mbarrier_wait(full + i % 2, i / 2 % 2);
+    sum += sgemm__load_shared(tile + i % 2 * 4);
+    if (fault != NO_LANES)
+      sgemm__warp_barrier();
+    if (t == 0 && fault != NO_ARRIVAL)
+      sgemm__mbarrier_arrive(empty + i % 2);
+  }
+  sgemm__store_global(own(args), sum);
+}
+
+#define PIPE(name, fault)                                                                                              \
+  SGEMM__GLOBAL(name, THREADS, 1)(const sgemm__args args) {                                                            \
+    SGEMM__SHARED(tile, 8);                                                                                            \
+    SGEMM__SHARED_MBARRIERS(barriers, 4);                                                                              \
+    feed(&args, tile, barriers, fault);                                                                                \
+  }
+PIPE(pipe_right, NO_FAULT)
+PIPE(pipe_without_wait, NO_WAIT)
+PIPE(pipe_without_bytes, NO_BYTES)
+PIPE(pipe_without_arrival, NO_ARRIVAL)
+PIPE(pipe_without_lanes, NO_LANES)
+PIPE(pipe_without_copy, NO_COPY)
+PIPE(pipe_ends_early, EARLY_END)
+PIPE(pipe_without_init, NO_INIT)
+
+/* Thread 0 copies to one word behind a multiple of 16 bytes. */
+SGEMM__GLOBAL(bulk_misaligned, THREADS, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  SGEMM__SHARED_MBARRIERS(barriers, 1);
+  (void)args;
+  if (sgemm__thread() == 0) {
+    sgemm__mbarrier_init(barriers, 1);
+    sgemm__copy_bulk(tile + 1, SOURCE, 16, barriers);
+  }
+}
+
+/* A warpgroup's product of 64 x 16 and 16 x 64 fp16 numbers, twice: C = a b, then plus a b again. A and B: groups of 8 rows,
+   of 2 matrices each. */
+static inline void tensor_product(const sgemm__args *args, float *tile, sgemm__mbarrier *full, int commit) {
+  const int t = sgemm__thread();
+  const sgemm__matrices a = sgemm__matrices_at(tile, 256), b = sgemm__matrices_behind(a, 2048);
+  float d[32];
+  int g, j;
+  if (t == 0)
+    sgemm__mbarrier_init(full, 1);
+  sgemm__barrier();
+  if (t == 0) {
+    sgemm__mbarrier_expect(full, 4096);
+    sgemm__copy_bulk(tile, args->A, 2048, full);
+    sgemm__copy_bulk(tile + 512, args->B, 2048, full);
+  }
+  sgemm__mbarrier_wait(full, 0);
+  sgemm__wgmma_begin();
+  sgemm__wgmma(d, a, b, 0, SGEMM_FORMAT_fp16x3, 64);
+  sgemm__wgmma(d, a, b, 1, SGEMM_FORMAT_fp16x3, 64);
+  if (commit)
+    sgemm__wgmma_commit();
+  sgemm__wgmma_wait(d, 32);
+  for (g = 0; g < 8; g++)
+    for (j = 0; j < 4; j++)
+      sgemm__store_global(args->C + (t / 32 * 16 + t % 32 / 4 + j / 2 * 8) * 64 + g * 8 + t % 4 * 2 + j % 2,
+                          d[g * 4 + j]);
+}
+
+SGEMM__GLOBAL(tensor_right, 128, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  SGEMM__SHARED_MBARRIERS(barriers, 1);
+  tensor_product(&args, tile, barriers, 1);
+}
+
+SGEMM__GLOBAL(tensor_without_commit, 128, 1)(const sgemm__args args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  SGEMM__SHARED_MBARRIERS(barriers, 1);
+  tensor_product(&args, tile, barriers, 0);
+}
+
 /* Dynamic shared memory of a block: 12 floats a thread, the most that a kernel here uses. */
 enum { SHARED = 12 * THREADS * (int)sizeof(float) };
 
@@ -378,6 +478,126 @@ Test(model, a_missing_barrier_beside_copies) {
 Test(model, misaligned_copies) {
   expect_fault(copy_to_misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 5: a 128-bit access");
   expect_fault(copy_from_misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 5: a 128-bit access");
+}
+
+Test(model, pipes) {
+  float out[RESULTS];
+  int way, i, lanes = 0;
+  for (way = 0; way < SCHEDULES; way++) {
+    cr_assert(launch(pipe_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+    for (i = 0; i < RESULTS; i++)
+      cr_assert(out[i] == (i % THREADS < 32 ? 63.0f : 0.0f), "schedule %d: result %d is %g", way, i, (double)out[i]);
+    expect_fault(pipe_without_wait, way, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(pipe_without_bytes, way, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(pipe_without_arrival, way, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
+    expect_fault(pipe_without_copy, way, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
+    expect_fault(pipe_ends_early, way, SGEMM_ERROR_DIVERGENCE, "has ended before a copy");
+    expect_fault(pipe_without_init, way, SGEMM_ERROR_UNWRITTEN, "barriers");
+    expect_fault(bulk_misaligned, way, SGEMM_ERROR_MISALIGNED, "thread 0: ");
+    lanes += launch(pipe_without_lanes, way, out) != SGEMM_SUCCESS;
+  }
+  cr_assert(lanes > 0, "a lane's arrival before the others have read is not seen on any schedule");
+}
+
+static uint16_t fp16(double x) { return (uint16_t)sgemm__to_fp16((float)x); }
+
+static void tensor_launch(sgemm__kernel kernel, int way, const uint16_t *a, const uint16_t *b, float *c) {
+  const sgemm__grid grid = {1, 1, 1, 128, 1, 4096};
+  sgemm__args args;
+  memset(&args, 0, sizeof args);
+  args.A = (const float *)a;
+  args.B = (const float *)b;
+  args.C = c;
+  schedule(way);
+  cr_assert(sgemm__cpu_launch(kernel, grid, &args) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+}
+
+/* Where (row, k) of an operand lies. */
+static int spot(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
+
+Test(model, tensor_cores_multiply) {
+  static uint16_t a[1024] __attribute__((aligned(16))), b[1024] __attribute__((aligned(16)));
+  static float c[64 * 64];
+  int way, i, j, k;
+  for (i = 0; i < 64; i++)
+    for (k = 0; k < 16; k++) {
+      a[spot(i, k)] = fp16((i * 37 + k * 11) % 61 - 30);
+      b[spot(i, k)] = fp16((i * 23 + k * 7) % 53 - 26);
+    }
+  for (way = 0; way < SCHEDULES; way++) {
+    tensor_launch(tensor_right, way, a, b, c);
+    for (i = 0; i < 64; i++)
+      for (j = 0; j < 64; j++) {
+        int want = 0;
+        for (k = 0; k < 16; k++)
+          want += 2 * ((i * 37 + k * 11) % 61 - 30) * ((j * 23 + k * 7) % 53 - 26);
+        cr_assert(c[i * 64 + j] == (float)want, "(%d, %d) is %g, want %d", i, j, (double)c[i * 64 + j], want);
+      }
+  }
+  tensor_launch(tensor_without_commit, 0, a, b, c);
+  cr_assert(isnan(c[0]) && isnan(c[4095]));
+}
+
+/* 25 bits below the largest exponent each number is cut off, and the sum to 24 bits, toward zero. */
+Test(model, tensor_cores_cut_off) {
+  static const struct {
+    double first, others; /* products: one, and each of 8 */
+    double want;          /* of the first of the two */
+  } cases[] = {{1.0, 0x1p-25, 1.0 + 0x1p-22},    {1.0, 0x1p-26, 1.0},
+               {-1.0, -0x1p-25, -1.0 - 0x1p-22}, {1.0, -0x1p-26, 1.0},
+               {1.0, 0x1.8p-25, 1.0 + 0x1p-22},  {0x1p-20, 0.0, 0x1p-20}};
+  static uint16_t a[1024] __attribute__((aligned(16))), b[1024] __attribute__((aligned(16)));
+  static float c[64 * 64];
+  int i, k;
+  for (i = 0; i < 6; i++) {
+    memset(a, 0, sizeof a);
+    memset(b, 0, sizeof b);
+    a[spot(i, 0)] = fp16(cases[i].first);
+    b[spot(5, 0)] = fp16(1.0);
+    for (k = 1; k < 9; k++) {
+      a[spot(i, k)] = fp16(cases[i].others * 0x1p13);
+      b[spot(5, k)] = fp16(0x1p-13);
+    }
+    tensor_launch(tensor_right, i, a, b, c);
+    cr_assert((double)c[i * 64 + 5] == 2.0 * cases[i].want, "case %d: %a", i, (double)c[i * 64 + 5]);
+  }
+}
+
+/* All halves there and back; and floats against rint() in units of the last place. */
+Test(model, fp16) {
+  uint64_t random = 1;
+  uint32_t h;
+  int i;
+  for (h = 0; h < 65536; h++) {
+    const int exponent = (int)(h >> 10 & 31), significand = (int)(h & 1023);
+    const float x = sgemm__from_fp16(h);
+    if (exponent == 31 && significand > 0) {
+      cr_assert(isnan(x) && sgemm__to_fp16(x) == 0x7fff);
+      continue;
+    }
+    cr_assert((signbit(x) != 0) == (h >> 15 == 1) && sgemm__to_fp16(x) == h, "0x%x is %a", h, (double)x);
+    cr_assert(fabs((double)x) == (exponent == 31  ? (double)INFINITY
+                                  : exponent == 0 ? ldexp(significand, -24)
+                                                  : ldexp(1024 + significand, exponent - 25)));
+  }
+  for (i = 0; i < 1 << 20; i++) {
+    float x;
+    double size, place, want;
+    uint32_t bits;
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    /* Every exponent around fp16's, and often a few bits only, so that ties are common. */
+    bits = (uint32_t)(random >> 32) & (i % 2 ? 0x807fffffu : 0x807ff000u);
+    bits |= (uint32_t)(100 + i / 2 % 46) << 23;
+    memcpy(&x, &bits, sizeof x);
+    size = fabs((double)x);
+    place = ldexp(1.0, (ilogb(size) > -14 ? ilogb(size) : -14) - 10);
+    want = rint(size / place) * place;
+    want = want > 65504.0 ? (double)INFINITY : want;
+    h = sgemm__to_fp16(x);
+    cr_assert(fabs((double)sgemm__from_fp16(h)) == want && h >> 15 == bits >> 31, "%a became 0x%x", (double)x, h);
+  }
+  cr_assert(sgemm__to_fp16(65519.996f) == 0x7bff && sgemm__to_fp16(65520.0f) == 0x7c00);
+  cr_assert(sgemm__to_fp16(0x1p-25f) == 0 && sgemm__to_fp16(0x1.000002p-25f) == 1 && sgemm__to_fp16(-1e-40f) == 0x8000);
 }
 
 Test(model, clusters_read_each_other) {

@@ -30,7 +30,9 @@ PYTHON
 
 # build DIRECTORY STAGE TEST: the test's binary with that directory's headers.
 build() {
-  gcc -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1 "-DSGEMM_STAGE=$2" -I"$1" -I"$root" "$root/cpu/sgemm.c" \
+  local stage=()
+  [ "$2" = production ] || stage=("-DSGEMM_STAGE=$2")
+  gcc -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1 "${stage[@]}" -I"$1" -I"$root" "$root/cpu/sgemm.c" \
     "$root/tests/$3_test.c" "$root/tests/testing.c" -lcriterion -lopenblas -lpthread -lm -o "$work/suite" > "$work/output" 2>&1
 }
 

@@ -57,6 +57,13 @@ static problem problem_tensor(int row, int planes, int op_a, int op_b, int64_t m
   return q;
 }
 
+/* Rows from `row` on whose cases are not left out: all, or every third where time is short, the smallest tile of a format. */
+static int next_row(int row) {
+  while (reduced() && row % 3 != 2)
+    row++;
+  return row;
+}
+
 /* Column-major, with packed leading dimensions. */
 static void transpose(problem *q) {
   sgemm_params *p = &q->p;
@@ -529,7 +536,7 @@ SGEMM_TENSORS(SGEMM__X)
 Test(product, typical_errors) {
   static const distribution data[] = {uniform, positive, normal, spread_by_exp};
   int r, d;
-  for (r = 0; r < SGEMM_TENSOR_COUNT; r++)
+  for (r = next_row(0); r < SGEMM_TENSOR_COUNT; r = next_row(r + 1))
     for (d = 0; d < 4; d++) {
       problem q = problem_tensor(r, 1, SGEMM_N, SGEMM_N, 66, 35, 260, ROUNDING);
       double rms;
@@ -548,9 +555,9 @@ Test(product, typical_errors) {
 /* Integers below 2^11 whose sums stay below 2^24: no bit is lost, in whatever part it is. */
 Test(product, integers) {
   int r, i;
-  for (r = 0; r < SGEMM_TENSOR_COUNT; r++)
+  for (r = next_row(0); r < SGEMM_TENSOR_COUNT; r = next_row(r + 1))
     for (i = 0; i < 2; i++) {
-      problem q = problem_tensor(r, 1, SGEMM_N, SGEMM_T, 131, 33, 200 + i, EXACT);
+      problem q = problem_tensor(r, 1, SGEMM_N, SGEMM_T, 67, 33, 200 + i, EXACT);
       int64_t at, k;
       problem_make(&q); /* integers up to 8 */
       for (at = 0; at < (i ? q.p.n : q.p.m); at++)
@@ -586,9 +593,9 @@ Test(product, units) {
 /* The same bits each time, in every order of threads, and however many blocks share the tiles. */
 Test(product, bits) {
   int r, i, multiprocessors;
-  for (r = 0; r < SGEMM_TENSOR_COUNT; r++) {
+  for (r = next_row(0); r < SGEMM_TENSOR_COUNT; r = next_row(r + 1)) {
     const sgemm_tensor_info *v = sgemm_tensor_get((sgemm_tensor)r);
-    problem q = problem_tensor(r, 2, SGEMM_N, SGEMM_N, v->BM + 9, v->BN + 5, 300, ROUNDING);
+    problem q = problem_tensor(r, 2, SGEMM_N, SGEMM_N, 70, v->BN + 5, 200, ROUNDING);
     float *c;
     problem_make(&q);
     CHECK(problem_run(&q, schedule(0)));
@@ -642,13 +649,11 @@ Test(product, nothing_to_multiply) {
 
 Test(prepared, same_bits) {
   int r, i, which;
-  for (r = 0; r < SGEMM_TENSOR_COUNT; r++)
-    for (i = 1; i < 8; i += 2) {
+  for (r = next_row(0); r < SGEMM_TENSOR_COUNT; r = next_row(r + 1))
+    for (i = 1; i < 8; i += reduced() ? 4 : 2) {
       problem q;
       float *c;
       cr_assert(tensor_case(&q, r, ROUNDING, i));
-      if (reduced() && (r + i) % 4 != 0)
-        continue;
       problem_make(&q);
       CHECK(problem_run(&q, NULL));
       c = keep(&q);
