@@ -15,7 +15,7 @@
 static const char usage[] =
     "usage: accuracy [OPTION]...\n"
     "  --quick              2 seeds, few k\n"
-    "  --m --n N            the results; 128 on the CPU model, 512 on a GPU\n"
+    "  --m --n N            the results; 128 on the CPU model, 2048 on a GPU\n"
     "  --k N,...            in place of the k there are, at most 16 of them\n"
     "  --seeds N            1 to 100, 5 by default\n"
     "  --inputs NAME,...    of the inputs below; rules that need others are left out\n"

@@ -7,7 +7,7 @@
 
 #include <cublas_v2.h>
 
-enum { DEFAULT_SIDE = 512, BASELINE_WORKSPACE = 32 << 20 /* what cuBLAS's manual asks for on Hopper */ };
+enum { DEFAULT_SIDE = 2048, BASELINE_WORKSPACE = 32 << 20 /* what cuBLAS's manual asks for on Hopper */ };
 static const int64_t accuracy_depths[] = {64, 128, 512, 1024, 4096, 16384}, accuracy_quick_depths[] = {128, 1024};
 static const char accuracy_baseline_name[] = "cublas", accuracy_control_name[] = "cublas_tf32";
 
