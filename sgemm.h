@@ -971,20 +971,19 @@ static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sge
          results * byte * (1.0 + (a.beta != 0.0f) + (plan->planes > 1 ? 2.0 * plan->planes : 0.0));
 }
 
-/* The plan for params of a tensor mode on a machine: of the rows of its format that the machine can run, the one of least
-   reckoned time; strict fp32 where that is reckoned faster, where k < 128 (full range: 64) or where the workspace is too small. A pure
-   function of its arguments and of the implementation's SGEMM_STAGE. */
-static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const sgemm_machine *machine) {
+/* sgemm_tensor_select() where the strict plan is known. A row has to be reckoned a seventh faster, so that an error of the
+   reckoning does not make the mode slower than strict fp32. */
+static inline sgemm_tensor_plan sgemm__tensor_or(const sgemm_plan *strict, const sgemm_params *p,
+                                                 const sgemm_machine *machine) {
   const sgemm_format format = p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
-  const sgemm_plan strict = sgemm_select(p, SGEMM_STAGE_COUNT, machine);
   sgemm_tensor_plan best = {SGEMM_TENSOR_COUNT, 1};
   double best_cost;
   int i;
-  if (p->mode == SGEMM_STRICT || p->k < (p->mode == SGEMM_TENSOR ? 128 : 64) || strict.variant == SGEMM_VARIANT_COUNT ||
-      !sgemm_tensor_compiled())
+  if (p->mode == SGEMM_STRICT || p->k < (p->mode == SGEMM_TENSOR ? 128 : 64) ||
+      strict->variant == SGEMM_VARIANT_COUNT || !sgemm_tensor_compiled())
     return best;
-  best_cost = 0.95 * sgemm__strict_cost(&strict, p, machine);
-  for (i = 0; i < SGEMM_TENSOR_COUNT; i++) {
+  best_cost = 0.85 * sgemm__strict_cost(strict, p, machine);
+  for (i = 0; i < SGEMM_TENSOR_COUNT && best_cost > 2.0 * sgemm__measured.launch; i++) {
     const sgemm_tensor_info *v = sgemm_tensor_get((sgemm_tensor)i);
     sgemm_tensor_plan plan = {(sgemm_tensor)i, 1};
     /* Promoted every 64 k, sums of one sign would come out worse than strict ones that are short, be it in planes. */
@@ -1002,6 +1001,14 @@ static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const
     }
   }
   return best;
+}
+
+/* The plan for params of a tensor mode on a machine: of the rows of its format that the machine can run, the one of least
+   reckoned time; strict fp32 where that is reckoned as fast, where k < 128 (full range: 64) or where the workspace is too
+   small. A pure function of its arguments and of the implementation's SGEMM_STAGE. */
+static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const sgemm_machine *machine) {
+  const sgemm_plan strict = sgemm_select(p, SGEMM_STAGE_COUNT, machine);
+  return sgemm__tensor_or(&strict, p, machine);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
@@ -1143,8 +1150,8 @@ static inline sgemm_status sgemm__split_operands(const sgemm__args *args, sgemm_
 
 /* Runs a tensor plan, whatever the selection would have chosen: the split, the row, the sum of its planes, and a strict row
    that has nothing to do unless the guard fired. Not for alpha = 0 or k = 0, which strict plans do. */
-static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, const sgemm_params *p,
-                                             const sgemm_machine *machine, sgemm_stream stream) {
+static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, const sgemm_plan *strict,
+                                             const sgemm_params *p, const sgemm_machine *machine, sgemm_stream stream) {
   const sgemm_tensor_info *v = sgemm_tensor_get(plan->tensor);
   sgemm__args whole, args;
   const int64_t bytes = sgemm__tensor_workspace(plan, p, &whole);
@@ -1155,7 +1162,7 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   const double works = (double)tiles_m * (double)tiles_n * (double)whole.batch * planes;
   sgemm_params without = *p;
   sgemm__grid grid = {0, 1, 1, 0, 1, 0};
-  sgemm_plan strict;
+  sgemm_plan fallback = *strict;
   sgemm_status status;
   if (bytes > p->workspace_bytes)
     return SGEMM_ERROR_WORKSPACE;
@@ -1183,23 +1190,31 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   if (status != SGEMM_SUCCESS)
     return status;
   without.workspace_bytes = 0; /* which is in use */
-  strict = sgemm_select(&without, SGEMM_STAGE_COUNT, machine);
-  return sgemm__run_if(&strict, &without, whole.verdict, stream);
+  if (fallback.planes > 1)
+    fallback = sgemm_select(&without, SGEMM_STAGE_COUNT, machine);
+  return sgemm__run_if(&fallback, &without, whole.verdict, stream);
 }
 
 /* C = alpha * op(A) * op(B) + beta * C on the stream, in p's mode. The one entry for everyone. */
 static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream) {
-  sgemm_status status = p == NULL || p->mode == SGEMM_STRICT ? SGEMM_SUCCESS : sgemm_check(p);
   sgemm_machine machine;
   sgemm_tensor_plan plan;
-  if (p == NULL || p->mode == SGEMM_STRICT || status != SGEMM_SUCCESS || sgemm__is_noop(p) || p->alpha == 0.0f)
-    return status != SGEMM_SUCCESS ? status : sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream);
+  sgemm_plan strict;
+  sgemm_status status;
+  if (p == NULL || p->mode == SGEMM_STRICT || p->alpha == 0.0f)
+    return sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream);
+  status = sgemm_check(p);
+  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+    return status;
   status = sgemm_machine_query(&machine);
   if (status != SGEMM_SUCCESS)
     return status;
-  plan = sgemm_tensor_select(p, &machine);
-  return plan.tensor == SGEMM_TENSOR_COUNT ? sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream)
-                                           : sgemm__run_tensor(&plan, p, &machine, stream);
+  strict = sgemm_select(p, SGEMM_STAGE_COUNT, &machine);
+  if (strict.variant == SGEMM_VARIANT_COUNT)
+    return SGEMM_ERROR_NOT_COMPILED;
+  plan = sgemm__tensor_or(&strict, p, &machine);
+  return plan.tensor == SGEMM_TENSOR_COUNT ? sgemm__run(&strict, p, stream)
+                                           : sgemm__run_tensor(&plan, &strict, p, &machine, stream);
 }
 
 /* Runs a tensor plan, whatever the selection would have chosen. */
@@ -1207,6 +1222,7 @@ static inline sgemm_status sgemm_run_tensor_plan(const sgemm_tensor_plan *plan, 
                                                  sgemm_stream stream) {
   const sgemm_tensor_info *v = sgemm_tensor_get(plan->tensor);
   sgemm_machine machine;
+  sgemm_plan strict;
   sgemm_status status;
   if (p == NULL)
     return SGEMM_ERROR_PARAMS;
@@ -1222,8 +1238,10 @@ static inline sgemm_status sgemm_run_tensor_plan(const sgemm_tensor_plan *plan, 
     return status;
   if (machine.arch < 80 || (v->wgmma && !machine.wgmma) || v->shared > machine.shared_per_block || plan->planes < 1)
     return SGEMM_ERROR_PLAN;
-  return p->alpha == 0.0f || p->k == 0 ? sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream)
-                                       : sgemm__run_tensor(plan, p, &machine, stream);
+  if (p->alpha == 0.0f || p->k == 0)
+    return sgemm_run_stage(SGEMM_STAGE_COUNT, p, stream);
+  strict = sgemm_select(p, SGEMM_STAGE_COUNT, &machine);
+  return sgemm__run_tensor(plan, &strict, p, &machine, stream);
 }
 
 /* Prepared operands: what does not change, such as weights, is split once. sgemm_prepare() reads op(A), for which = 'A', or
