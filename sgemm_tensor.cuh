@@ -701,7 +701,7 @@ SGEMM_TENSORS(SGEMM__X)
 #undef SGEMM__X
 
 #define SGEMM__X(format, parts, idea)                                                                                  \
-  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 3)(const sgemm__args args) {                               \
+  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 4)(const sgemm__args args) {                               \
     SGEMM__SHARED(panel, SGEMM__PANEL *SGEMM__SPLIT_PITCH);                                                            \
     SGEMM__SHARED_WORDS(row_words, 16 * SGEMM__PANEL);                                                                 \
     SGEMM__SHARED_WORDS(mark, 1);                                                                                      \
