@@ -22,9 +22,9 @@ def stages(source):
 
 def variants(source):
     """[(stage, name, production, reason)] in the order of the table."""
-    table = source[source.index("#define SGEMM_VARIANTS(X)"):source.index("// clang-format on")]
+    table = source.split("#define SGEMM_VARIANTS(X)", 1)[1].split("\n\n", 1)[0]
     rows = []
-    for row in re.findall(r"X\(([^)]*)\)", table[len("#define SGEMM_VARIANTS(X)"):]):
+    for row in re.findall(r"X\(([^)]*)\)", table):
         stage, BM, BN, BK, TM, TN, *_, production, reason = [cell.strip() for cell in row.split(",", 13)]
         rows.append((stage, f"{BM}x{BN}x{BK}_{TM}x{TN}", production == "1", reason.strip('"')))
     return rows

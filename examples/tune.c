@@ -189,7 +189,7 @@ static int measure(const char *path, const char *shapes) {
 
 /* What the committed times were measured on. */
 static void this_machine(sgemm_machine *machine) {
-  const sgemm_machine h200 = {132, 90, 128, 1980, 4814.0, 227 * 1024};
+  const sgemm_machine h200 = {132, 90, 128, 1980, 4814.0, 227 * 1024, 1};
   *machine = h200;
 }
 
@@ -340,7 +340,7 @@ static void report(samples *s, const sgemm__figures *f) {
 }
 
 static int check(const char *path) {
-  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0}};
+  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0}};
   const int status = read_samples(&s, path);
   this_machine(&s.machine);
   if (status == 0)
@@ -350,7 +350,7 @@ static int check(const char *path) {
 }
 
 static int fit(const char *path) {
-  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0}};
+  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0}};
   sgemm__figures f = sgemm__measured;
   double *const common[] = {&f.launch, &f.cluster, &f.planes,  &f.plane,  &f.warps, &f.copy,
                             &f.place,  &f.guard,   &f.latency, &f.ingest, &f.memory};

@@ -37,7 +37,7 @@ build() {
 }
 
 # suite OPTION...: runs it; every 11th case of a sweep is enough.
-suite() { SGEMM_TEST_REDUCED=1 timeout 60 "$work/suite" "$@" > "$work/output" 2>&1; }
+suite() { SGEMM_TEST_REDUCED=1 timeout 120 "$work/suite" "$@" > "$work/output" 2>&1; }
 
 # mutant NAME: dead if Criterion counts a failed test, by an assertion or a signal; not if the run takes too long.
 mutant() {

@@ -26,6 +26,6 @@ same "the committed figures" yes "$(awk -v x="$longer" 'BEGIN { print x != "" &&
 
 # A fit from there is no worse, and has a line a row.
 "$tune" fit "$times" > "$work/figures" 2> "$work/fit"
-same "rows of a fit" "$(grep -cE '^ +X\([a-z0-9]+, +[0-9]' "$root/sgemm_kernels.cuh")" "$(grep -c '/\* sgemm_' "$work/figures")"
+same "rows of a fit" "$(grep -cE '^ +X\([a-z0-9]+, +[0-9]+, +[0-9]' "$root/sgemm_kernels.cuh")" "$(grep -c '/\* sgemm_' "$work/figures")"
 
 finish
