@@ -650,7 +650,8 @@ Test(product, bits) {
       cr_assert(sgemm_machine_query(&machine) == SGEMM_SUCCESS);
       machine.multiprocessors = multiprocessors;
       CHECK(problem_upload(&q));
-      cr_assert(sgemm__run_tensor(&q.tensor, &q.p, &machine, NULL) == SGEMM_SUCCESS);
+      const sgemm_plan strict = sgemm_select(&q.p, SGEMM_STAGE_COUNT, &machine);
+      cr_assert(sgemm__run_tensor(&q.tensor, &strict, &q.p, &machine, NULL) == SGEMM_SUCCESS);
       CHECK(problem_download(&q));
       cr_assert(kept(&q, c), "%s on %d multiprocessors", v->name, multiprocessors);
     }
