@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""accuracy.py [--input NAME] [--out FILE.svg] CSV: draws the error over k from what accuracy wrote with --csv.
+"""accuracy.py [--input NAME] [--out FILE.svg|FILE.png] CSV: draws the error over k from what accuracy wrote with --csv.
 
 The relative Frobenius error of each mode and of what it is held against, the geometric mean of the seeds, on one input,
 uniform by default. The interpreter is the system's, which has Debian's python3-matplotlib.

@@ -695,9 +695,11 @@ Test(prepared, same_bits) {
   int r, i, which;
   need_machine();
   for (r = next_chosen(0); r < SGEMM_TENSOR_COUNT; r = next_chosen(r + 1))
-    for (i = 1; i < 8; i += reduced() ? 4 : 2) {
+    for (i = 1; i < 8; i += reduced() ? 4 : 2) { /* all by the smallest tiles, one by each other row */
       problem q;
       float *c;
+      if (r % 3 != 2 && i != 1 + r % 4 * 2)
+        continue;
       cr_assert(tensor_case(&q, r, ROUNDING, i));
       problem_make(&q);
       CHECK(problem_run(&q, NULL));
