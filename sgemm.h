@@ -44,11 +44,14 @@
      - The same call gives the same bits each time. Within one plan (a variant, and into how many parts k is cut) a row's bits
        depend on neither m nor the batch count; sgemm_run_variant() cuts k by k alone.
      - Scratch memory is the caller's, params.workspace, and optional: sgemm_workspace_query() says how much is of use.
+     - Strict fp32 unless params.mode asks for a tensor mode. These keep fp32 accuracy, and what they cannot carry strict
+       fp32 does, Inf and NaN among it; as the whole input decides that, so may it a row's bits (docs/tensor.md).
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is untouched.
      - Any number of host threads, streams and devices. Nothing is kept but figures of each device, read once, and which
        kernels it allows their shared memory.
 
-   CONTENTS   Version . Status . Parameters . Device . Variants . Helpers . Occupancy . Validation . Selection . Launch
+   CONTENTS   Version . Status . Parameters . Device . Variants . Helpers . Occupancy . Validation . Selection
+              Tensor modes . Launch
 */
 #ifndef SGEMM_H
 #define SGEMM_H
@@ -1244,12 +1247,9 @@ static inline sgemm_status sgemm_run_tensor_plan(const sgemm_tensor_plan *plan, 
   return sgemm__run_tensor(plan, &strict, p, &machine, stream);
 }
 
-/* Prepared operands: what does not change, such as weights, is split once. sgemm_prepare() reads op(A), for which = 'A', or
-   op(B), for which = 'B', from p, with its order, ops, sizes, leading dimensions, batch, strides and mode, and writes
-   sgemm_prepared_bytes() to memory, device memory aligned to 16 bytes. p.prepared_a or p.prepared_b then takes it in any
-   call with the same of these but the other operand's sizes; p.A and p.B stay needed, for calls that strict fp32 does. */
+/* Params for one operand, 'A' or 'B': neither the other's size nor what is made of the product plays a part. */
 static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which) {
-  sgemm_params one = *p; /* neither the other operand's size nor what is made of the product plays a part */
+  sgemm_params one = *p;
   one.alpha = 1.0f;
   if (which == 'A')
     one.n = 1;
@@ -1258,6 +1258,10 @@ static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which)
   return one;
 }
 
+/* Prepared operands: what does not change, such as weights, is split once. sgemm_prepare() reads op(A), for which = 'A', or
+   op(B), for which = 'B', from p, with its order, ops, sizes, leading dimensions, batch, strides and mode, and writes
+   sgemm_prepared_bytes() to memory, device memory aligned to 16 bytes. p.prepared_a or p.prepared_b then takes it in any
+   call with the same of these but the other operand's sizes; p.A and p.B stay needed, for calls that strict fp32 does. */
 static inline int64_t sgemm_prepared_bytes(const sgemm_params *p, char which) {
   const sgemm_params one = sgemm__one_operand(p, which);
   const sgemm__args args = sgemm__arguments(&one);

@@ -55,6 +55,22 @@ def suite(text):
             f"cold: `docs/measurements/suite_h200.csv`.")
 
 
+def tensor(text):
+    """The same of the tensor modes: their rates at 4096 and 8192 cubed, and over the large shapes."""
+    rows = [row for row in csv.DictReader(text.splitlines()) if row["mode"] == "cold"]
+    said = []
+    for variant in "production_tensor", "production_tensor_full":
+        own = {row["shape"]: row for row in rows if row["variant"] == variant}
+        rate = [f"{float(own[shape]['gflops']) / 1000:.0f}" for shape in ("sq4096", "sq8192")]
+        large = [float(row["percent_of_cublas"]) / 100 for row in own.values()
+                 if min(int(row[size]) for size in "mnk") >= 512]
+        said.append((" and ".join(rate), math.exp(sum(map(math.log, large)) / len(large)), len(large)))
+    return (f"In a mode that is asked for by name tensor cores do it, no less accurate than cuBLAS SGEMM\n([the rule and its "
+            f"figures](docs/tensor.md#accuracy)): {said[0][0]} TFLOP/s at 4096 and 8192 cubed, or in its\nfull-range form "
+            f"{said[1][0]}, cold, the operands' split included; {said[0][1]:.1f} and {said[1][1]:.1f} times cuBLAS SGEMM over "
+            f"the {said[0][2]}\nof these shapes with m, n, k >= 512.")
+
+
 def generated():
     source = (ROOT / "sgemm_kernels.cuh").read_text()
     provenance, problem, device, measured = measurements((ROOT / "docs/measurements/ladder_h200.txt").read_text())
@@ -70,7 +86,8 @@ def generated():
                 f"{measured[best][2]:.0f} % of\ncuBLAS SGEMM's {cublas:.1f} in the same run and "
                 f"{measured[best][1]:.0f} % of the FMA peak.")
 
-    headline += "\n" + suite((ROOT / "docs/measurements/suite_h200.csv").read_text())
+    suite_csv = (ROOT / "docs/measurements/suite_h200.csv").read_text()
+    headline += "\n" + suite(suite_csv) + "\n\n" + tensor(suite_csv)
 
     table = ["| stage | what it changes | row (* = production) | why | TFLOP/s | % of peak | % of cuBLAS |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
