@@ -922,10 +922,10 @@ static inline int64_t sgemm__tensor_workspace(const sgemm_tensor_plan *plan, con
   return bytes;
 }
 
-/* Bytes of workspace that a tensor plan takes. */
+/* Bytes of workspace that a tensor plan takes; 0 for strict fp32. */
 static inline int64_t sgemm_tensor_workspace(const sgemm_tensor_plan *plan, const sgemm_params *p) {
   sgemm__args args;
-  return plan->tensor == SGEMM_TENSOR_COUNT ? 0 : sgemm__tensor_workspace(plan, p, &args);
+  return sgemm_tensor_get(plan->tensor) == NULL ? 0 : sgemm__tensor_workspace(plan, p, &args);
 }
 
 /* Reckoned clocks of a strict plan. */
@@ -941,15 +941,13 @@ typedef struct sgemm__tensor_figures {
   double chunk, round;
 } sgemm__tensor_figures;
 static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
-    {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}, {2600, 4000}, {4800, 4000}};
+    {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}, {2600, 4000}, {4400, 4000}};
 static const double sgemm__split_measured = 4000; /* of a split, however small, besides its launch */
 
-/* How many times longer than on sm_90 the mma rows take a chunk: by the FMAs of fp16 with fp32 sums that an SM does in a
-   clock, 1024 on sm_80 and sm_100, 256 on the chips for graphics, which makes strict rows the faster ones there (NVIDIA's
-   architecture whitepapers; on sm_90 mma.sync reaches some 1300 of 2048). Only sm_90 was measured. */
-static inline double sgemm__mma_slower(int arch) {
-  return arch == 90 ? 1.0 : arch == 80 || (arch >= 100 && arch < 110) ? 1.25 : 5.0;
-}
+/* How many times longer than on sm_90 the mma rows are taken to need for a chunk. There they reach some 600 FMAs a clock of
+   an SM. The peak is 1024 on sm_80 and on sm_100, and 256 with fp32 sums on the chips for graphics, where strict rows are
+   then the faster ones (NVIDIA's architecture whitepapers). Only sm_90 was measured. */
+static inline double sgemm__mma_slower(int arch) { return arch == 80 || arch == 90 || arch == 100 ? 1.0 : 4.0; }
 
 /* Reckoned clocks of a tensor plan: the split at the speed of memory, the busiest SM's tiles one after the other, and what is
    written. */
