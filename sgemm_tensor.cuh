@@ -44,6 +44,9 @@ SGEMM__DEVICE int sgemm__part_b(int format, int i) {
   return format == SGEMM_FORMAT_fp16x3 ? fp16x3[i] : bf16x6[i];
 }
 
+/* Blocks of 128 k. */
+SGEMM__DEVICE int64_t sgemm__unit_blocks(int64_t k) { return (k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K; }
+
 /* Where an operand has its things. Planes: chunk by chunk, in it group by group of 8 rows, in it part by part, each 4
    matrices of 8 rows x 8 k, which tensor cores take as 128 consecutive bytes. So the rows of a tile lie together in each
    chunk, whatever the tile, and one bulk copy brings them. Units: 128 k by 128 k; in every 16 rows the 4 that a thread owns
@@ -54,8 +57,6 @@ SGEMM__DEVICE int64_t sgemm__chunk_bytes(const sgemm__operand *o, int format) {
 SGEMM__DEVICE int64_t sgemm__unit_at(int64_t row) {
   return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2;
 }
-
-SGEMM__DEVICE int64_t sgemm__unit_blocks(int64_t k) { return (k + SGEMM__UNIT_K - 1) / SGEMM__UNIT_K; }
 
 /* ---- The guard --------------------------------------------------------------------------------------------------- */
 
@@ -70,7 +71,8 @@ enum {
 };
 enum { SGEMM__MANY = 4 };
 
-/* The verdict on all marks of A and of B: 0, or reasons to go by strict fp32 instead. docs/tensor.md derives the limits. */
+/* The verdict on all marks of A and of B: 0, or reasons to go by strict fp32 instead, as docs/tensor.md has
+   them. */
 SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
   uint32_t verdict = 0;
   int i, a_low = 28, a_high = -1, b_low = 28, b_high = -1;
@@ -102,13 +104,12 @@ SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
 
 /* ---- Split ------------------------------------------------------------------------------------------------------- */
 
+/* A multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice. */
+enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4 };
+
 /* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; from there a thread takes 16
    k of a row into registers, finds with the seven others of the row its unit, and writes the parts, 16 bytes at a time.
    row_words: 16 of shared memory for each of the 64 rows. */
-enum {
-  SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4
-}; /* a multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice */
-
 SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, uint32_t *row_words, uint32_t *mark) {
   const int t = sgemm__thread(), parts = sgemm__parts(format);
   const uint32_t blocks_k = (uint32_t)sgemm__unit_blocks(p->k);
@@ -491,14 +492,15 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         /* Multiply. */
         sgemm__wgmma_begin();
         SGEMM__UNROLL
-        for (product = 0; product < sgemm__products(s->format); product++)
+        for (product = 0; product < sgemm__products(s->format); product++) {
           SGEMM__UNROLL
-        for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
-          const int at = j / 2 * buffer + j % 2 * 256;
-          sgemm__wgmma(sum, sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
-                       sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
-                                                     h * (s->WN / 8) * group),
-                       product + j > 0, s->format, s->WN);
+          for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
+            const int at = j / 2 * buffer + j % 2 * 256;
+            sgemm__wgmma(sum, sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
+                         sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
+                                                       h * (s->WN / 8) * group),
+                         product + j > 0, s->format, s->WN);
+          }
         }
         sgemm__wgmma_commit();
         if (fresh) /* meanwhile */
