@@ -972,8 +972,8 @@ static inline double sgemm__tensor_cost(const sgemm_tensor_plan *plan, const sge
 }
 
 /* The plan for params of a tensor mode on a machine: of the rows of its format that the machine can run, the one of least
-   reckoned time; strict fp32 where that is reckoned faster, where k < 128 (full range: 64) or where the workspace is too small. A pure
-   function of its arguments and of the implementation's SGEMM_STAGE. */
+   reckoned time; strict fp32 where that is reckoned faster, where k < 128 (full range: 64) or where the workspace is too
+   small. A pure function of its arguments and of the implementation's SGEMM_STAGE. */
 static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const sgemm_machine *machine) {
   const sgemm_format format = p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
   const sgemm_plan strict = sgemm_select(p, SGEMM_STAGE_COUNT, machine);
