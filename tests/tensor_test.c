@@ -457,7 +457,7 @@ Test(guard, verdicts) {
                               SGEMM_mma_bf16x6_128x128};
   int r, i, planes;
   need_machine();
-  for (r = 0; r < (reduced() ? 2 : 4); r++)
+  for (r = 0; r < 4; r++)
     for (i = 0; i < (int)(sizeof GUARDED / sizeof *GUARDED); i++)
       for (planes = 1; planes <= 2; planes++) {
         problem q = problem_tensor(rows[r], planes, SGEMM_N, SGEMM_N, 70, 40, 300, ROUNDING);
