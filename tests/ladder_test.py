@@ -458,7 +458,7 @@ class Gpu(LadderTest):
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"\nerrors: .* of 1 shapes; largest .*: 12x12x12/NN\n\Z")
 
-    TENSOR = HEADER + "square,256,256,256,1,NN\nsmall,70,9,5,1,NT\nbatch,130,256,129,2,TN\n"
+    TENSOR = HEADER + "square,256,256,256,1,NN\nsmall,70,9,5,1,NT\nbatch,127,256,161,2,TN\n"
     MODES = {"": "", "_tensor": "fp16x3", "_tensor_full": "bf16x6"}  # a variant's suffix, and its parts
 
     def test_modes(self):
