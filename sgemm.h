@@ -259,7 +259,7 @@ typedef struct sgemm_machine {
 
 /* An operand of a tensor mode, split: row i of op(A), or column i of op(B), is row i of it. docs/tensor.md draws it. */
 typedef struct sgemm__operand {
-  void *planes;    /* 16-bit parts, in the order in which tensor cores take them: see sgemm__part_at() */
+  void *planes;    /* 16-bit parts, in the order in which tensor cores take them */
   float *units;    /* powers of two: what 1 stands for, for each row and SGEMM__UNIT_K of k */
   uint32_t *marks; /* what is to be known of each SGEMM__PANEL rows and SGEMM__UNIT_K of k: see SGEMM__MARK_LOST */
   int64_t rows;    /* whole panels */
