@@ -840,7 +840,7 @@ typedef struct sgemm_tensor_info {
 /* The row of a tensor mode; NULL if there is no such row. */
 static inline const sgemm_tensor_info *sgemm_tensor_get(sgemm_tensor tensor) {
   static const sgemm_tensor_info rows[SGEMM_TENSOR_COUNT] = {
-#define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
+#define SGEMM__X(engine, format, BM, BN, WN, chunks, sums, bufs, reason)                                               \
   {"sgemm_" #engine "_" #format "_" #BM "x" #BN,                                                                       \
    reason,                                                                                                             \
    SGEMM_FORMAT_##format,                                                                                              \

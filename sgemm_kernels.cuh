@@ -87,18 +87,19 @@
      BM BN   tile of C that a block computes
      WN      columns of it that a warpgroup (wgmma) multiplies at one time, or that a warp (mma) computes
      chunks  of 32 k between two promotions, which add the tensor cores' sums to fp32 registers
+     sums    2: the last 16 k's largest products have registers of their own, which halves the bias of one chunk; or 1
      bufs    chunks of both operands that shared memory holds at a time
      reason  ["sentence"] why the row is there
-    engine  format   BM   BN   WN chunks bufs reason */
+    engine  format   BM   BN   WN chunks sums bufs reason */
 #define SGEMM_TENSORS(X)                                                                                               \
-  X(wgmma, fp16x3,  128, 256, 128, 2, 4, "large results")                                                              \
-  X(wgmma, fp16x3,  128, 128, 128, 1, 6, "k below 256, where a promotion each 64 k is not enough; middle sizes")       \
-  X(wgmma, fp16x3,  128,  64,  64, 1, 8, "about one tile an SM at 1024 x 1024")                                        \
-  X(wgmma, bf16x6,  128, 256, 128, 1, 3, "large results")                                                              \
-  X(wgmma, bf16x6,  128, 128, 128, 1, 4, "middle sizes")                                                               \
-  X(wgmma, bf16x6,  128,  64,  64, 1, 6, "about one tile an SM at 1024 x 1024")                                        \
-  X(mma,   fp16x3,  128, 128,  32, 1, 2, "where there is no wgmma: 99 KiB of shared memory at most")                   \
-  X(mma,   bf16x6,  128, 128,  32, 1, 2, "the same")
+  X(wgmma, fp16x3,  128, 256, 128, 2, 1, 4, "large results")                                                           \
+  X(wgmma, fp16x3,  128, 128, 128, 1, 2, 6, "k below 256, where a promotion each 64 k is not enough; middle sizes")    \
+  X(wgmma, fp16x3,  128,  64,  64, 1, 2, 8, "about one tile an SM at 1024 x 1024")                                     \
+  X(wgmma, bf16x6,  128, 256, 128, 1, 1, 3, "large results")                                                           \
+  X(wgmma, bf16x6,  128, 128, 128, 1, 1, 4, "middle sizes")                                                            \
+  X(wgmma, bf16x6,  128,  64,  64, 1, 1, 6, "about one tile an SM at 1024 x 1024")                                     \
+  X(mma,   fp16x3,  128, 128,  32, 1, 1, 2, "where there is no wgmma: 99 KiB of shared memory at most")                \
+  X(mma,   bf16x6,  128, 128,  32, 1, 1, 2, "the same")
 // clang-format on
 
 /* SGEMM_FORMAT_fp16x3 and so on. */
@@ -111,7 +112,7 @@ typedef enum sgemm_format {
 
 /* SGEMM_wgmma_fp16x3_128x256 and so on: one name a row. */
 typedef enum sgemm_tensor {
-#define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason) SGEMM_##engine##_##format##_##BM##x##BN,
+#define SGEMM__X(engine, format, BM, BN, WN, chunks, sums, bufs, reason) SGEMM_##engine##_##format##_##BM##x##BN,
   SGEMM_TENSORS(SGEMM__X)
 #undef SGEMM__X
       SGEMM_TENSOR_COUNT
@@ -525,6 +526,14 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
 }
 SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
 
+/* Which quads of two shared arrays differ, bit i for elements 4i to 4i + 3, of up to 32 quads; all lanes of a warp call
+   it. */
+SGEMM__DEVICE uint32_t sgemm__quads_differ(const float *x, const float *y, int quads) {
+  const int quad = threadIdx.x % 32 % quads;
+  const uint4 a = ((const uint4 *)x)[quad], b = ((const uint4 *)y)[quad];
+  return __ballot_sync(0xffffffffu, ((a.x ^ b.x) | (a.y ^ b.y) | (a.z ^ b.z) | (a.w ^ b.w)) != 0);
+}
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
 #define SGEMM__HAS_mma 0
 #else
@@ -581,10 +590,18 @@ SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__f
 #else
 #define SGEMM__HAS_wgmma 1
 
-/* A block's 504 registers a thread of each warpgroup, dealt anew: 232 to those that multiply, 40 to that which copies
+/* A block's 504 registers a thread of each warpgroup, dealt anew: 240 to those that multiply, 24 to that which copies
    (PTX ISA, setmaxnreg). Each thread of a warpgroup calls its one of the two. */
-SGEMM__DEVICE void sgemm__more_registers(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
-SGEMM__DEVICE void sgemm__fewer_registers(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+SGEMM__DEVICE void sgemm__more_registers(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
+SGEMM__DEVICE void sgemm__fewer_registers(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
+
+/* Turns of warpgroups 0 and 1: one waits for its turn, and gives the other one its (PTX ISA, "bar", of 256 threads). */
+SGEMM__DEVICE void sgemm__turn_wait(int warpgroup) {
+  asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
+}
+SGEMM__DEVICE void sgemm__turn_give(int warpgroup) {
+  asm volatile("bar.arrive %0, 256;" ::"r"(1 + warpgroup) : "memory");
+}
 
 /* An operand in shared memory for wgmma (PTX ISA, "Matrix descriptor"): no swizzle; along k one matrix of 8 x 8 follows
    the other, along the rows they are group_bytes apart. */
@@ -1387,7 +1404,7 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIA
 /* The others in the order of their numbers. The tensor modes are compiled where the production rows are, which they fall
    back on. */
 #define SGEMM__X(format, parts, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
-#define SGEMM__Y(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
+#define SGEMM__Y(engine, format, BM, BN, WN, chunks, sums, bufs, reason)                                               \
   SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
 static const sgemm__kernel sgemm__further[] = {
     SGEMM__KERNEL_POINTER(sgemm_sum_planes),

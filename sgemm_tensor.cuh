@@ -223,7 +223,7 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
 
 /* A row of SGEMM_TENSORS: after inlining each member is a constant. */
 typedef struct sgemm__tensor_shape {
-  int format, BM, BN, WN, chunks, bufs;
+  int format, BM, BN, WN, chunks, sums, bufs;
 } sgemm__tensor_shape;
 
 /* What a block computes: a tile of C and a part of its k. Blocks take work w, w + blocks, ... of all planes of all tiles. */
@@ -329,15 +329,21 @@ SGEMM__DEVICE void sgemm__source_advance(const sgemm__args *p, const sgemm__tens
   from->chunk++;
 }
 
-/* Into B's new units, by the difference of their exponents: a thread's accumulators of 16 rows and so many columns.
-   now, before: units from the thread's first column on. */
+/* Into B's new units, by the difference of their exponents: a thread's accumulators of 16 rows and so many columns, of
+   which now and before are the units. Most are what they were: 16 columns without a new one stay as they are. */
 SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, const float *before) {
+  const uint32_t differ = sgemm__quads_differ(now, before, columns / 4);
+  const int own = sgemm__thread() % 4 * 4;
   float to[4], of[4];
   int g, j;
+  if (differ == 0)
+    return;
   SGEMM__UNROLL
   for (g = 0; g < columns / 16; g++) {
-    sgemm__load_shared4(to, now + g * 16);
-    sgemm__load_shared4(of, before + g * 16);
+    if ((differ >> 4 * g & 15) == 0)
+      continue;
+    sgemm__load_shared4(to, now + g * 16 + own);
+    sgemm__load_shared4(of, before + g * 16 + own);
     SGEMM__UNROLL
     for (j = 0; j < 8; j++) {
       const int col = j / 4 * 2 + j % 2;
@@ -422,13 +428,15 @@ SGEMM__DEVICE void sgemm__feed(const sgemm__args *p, const sgemm__tensor_shape *
   }
 }
 
-/* Two warpgroups of 64 rows each that multiply, one that copies; blocks stay for tile after tile. The accumulators are in
-   units of B's columns, which change every 128 k. acc: BN/2 registers, sum: WN/2. */
+/* Two warpgroups of 64 rows each that multiply, one that copies; blocks stay for tile after tile. The two take turns in
+   giving the tensor cores work, so that one promotes while the other one's products are under way; left alone they come
+   to promote at the same time. The accumulators are in units of B's columns, which change every 128 k. acc: BN/2
+   registers, sum: WN/2 each. */
 SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor_shape *s, float *tiles,
                                        sgemm__mbarrier *full, uint32_t *words, float *acc, float *sum) {
   const int parts = sgemm__parts(s->format), group = SGEMM__GROUP_BYTES * parts;
   const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, parts);
-  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32;
+  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32, warpgroup = warp / 4;
   char *shared = (char *)tiles;
   sgemm__mbarrier *empty = full + s->bufs, *found = empty + s->bufs;
   int64_t w, c;
@@ -466,6 +474,8 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
     }
     return;
   }
+  if (warpgroup == 1)
+    sgemm__turn_give(0);
   for (w = sgemm__block_x(); w < sgemm__works(p); w += sgemm__blocks()) {
     const sgemm__work work = sgemm__work_at(p, s, w);
     float a_unit0 = 1.0f, a_unit8 = 1.0f; /* of the thread's row, and of the one 8 below */
@@ -476,8 +486,8 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
     for (c = work.begin; c < work.end; c += s->chunks) {
       char *from = shared + i * buffer;
       const float *a_units = (const float *)(from + SGEMM__CHUNK_BYTES(s->BM, s->BN, parts));
-      const float *b_units = a_units + s->BM + lane % 4 * 4;
-      const sgemm__matrices a = sgemm__matrices_at(from + warp / 4 * 8 * group, group);
+      const float *b_units = a_units + s->BM;
+      const sgemm__matrices a = sgemm__matrices_at(from + warpgroup * 8 * group, group);
       const sgemm__matrices b = sgemm__matrices_at(from + s->BM / 8 * group, group);
       const int fresh = sgemm__fresh(c);
       SGEMM__UNROLL
@@ -490,22 +500,26 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
       SGEMM__UNROLL
       for (h = 0; h < s->BN / s->WN; h++) {
         /* Multiply. */
+        sgemm__turn_wait(warpgroup);
         sgemm__wgmma_begin();
         SGEMM__UNROLL
         for (product = 0; product < sgemm__products(s->format); product++) {
           SGEMM__UNROLL
           for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
             const int at = j / 2 * buffer + j % 2 * 256;
-            sgemm__wgmma(sum, sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
+            const int apart = s->sums == 2 && product == sgemm__products(s->format) - 1 && j == 2 * s->chunks - 1;
+            sgemm__wgmma(sum + apart * (s->WN / 2),
+                         sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
                          sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
                                                        h * (s->WN / 8) * group),
-                         product + j > 0, s->format, s->WN);
+                         !apart && product + j > 0, s->format, s->WN);
           }
         }
         sgemm__wgmma_commit();
+        sgemm__turn_give(1 - warpgroup);
         if (fresh) /* meanwhile */
           sgemm__rescale(acc + h * (s->WN / 2), s->WN, b_units + h * s->WN, b_units + s->BN + h * s->WN);
-        sgemm__wgmma_wait(sum, s->WN / 2);
+        sgemm__wgmma_wait(sum, s->WN / 2 * s->sums);
         if (h == s->BN / s->WN - 1) { /* nobody of this warp reads the buffers any more */
           sgemm__warp_barrier();
           if (lane == 0) {
@@ -516,8 +530,10 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         }
         /* Promote. */
         SGEMM__UNROLL
-        for (j = 0; j < s->WN / 2; j++)
-          acc[h * (s->WN / 2) + j] = sgemm__fma(sum[j], j % 4 < 2 ? a_unit0 : a_unit8, acc[h * (s->WN / 2) + j]);
+        for (j = 0; j < s->WN / 2; j++) {
+          const float all = s->sums == 2 ? sum[j] + sum[s->WN / 2 + j] : sum[j];
+          acc[h * (s->WN / 2) + j] = sgemm__fma(all, j % 4 < 2 ? a_unit0 : a_unit8, acc[h * (s->WN / 2) + j]);
+        }
       }
       i += s->chunks;
       if (i == s->bufs) {
@@ -529,18 +545,19 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
   }
 }
 
-#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, parts, bufs)                                                              \
+#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, parts, sums, bufs)                                                        \
   {                                                                                                                    \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs) + 1);                                                                 \
     SGEMM__SHARED_WORDS(words, 3);                                                                                     \
-    float acc[(BN) / 2], sum[(WN) / 2];                                                                                \
+    float acc[(BN) / 2], sum[(WN) / 2 * (sums)];                                                                       \
     sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
     sgemm__tensor_wgmma(&args, &shape, tiles, barriers, words, acc, sum);                                              \
   }
 #else
-#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, parts, bufs) (void)shape, (void)args; /* sgemm_machine.wgmma says so */
+#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, parts, sums, bufs)                                                        \
+  (void)shape, (void)args; /* sgemm_machine.wgmma says so */
 #endif
 
 #if SGEMM__HAS_mma
@@ -608,7 +625,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_s
       const char *from_a = shared + i * buffer + row / 8 * group;
       const char *from_b = shared + i * buffer + (s->BM + col) / 8 * group;
       const float *a_units = (const float *)(shared + i * buffer + SGEMM__CHUNK_BYTES(s->BM, s->BN, parts));
-      const float *b_units = a_units + s->BM + col + lane % 4 * 4;
+      const float *b_units = a_units + s->BM + col;
       sgemm__copies_wait(s->bufs - 2);
       sgemm__barrier();
       sgemm__copy_chunk(p, s, &source, (float *)(shared + (i + s->bufs - 1) % s->bufs * buffer));
@@ -659,7 +676,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_s
   }
 }
 
-#define SGEMM__TENSOR_BODY_mma(BM, BN, WN, parts, bufs)                                                                \
+#define SGEMM__TENSOR_BODY_mma(BM, BN, WN, parts, sums, bufs)                                                          \
   {                                                                                                                    \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     float acc[2 * (WN)], sum[(WN) / 2], a_unit[8];                                                                     \
@@ -669,35 +686,37 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_s
     sgemm__tensor_mma(&args, &shape, tiles, acc, sum, a_unit, a, b);                                                   \
   }
 #else
-#define SGEMM__TENSOR_BODY_mma(BM, BN, WN, parts, bufs) (void)shape, (void)args; /* sgemm_machine.arch says so */
+#define SGEMM__TENSOR_BODY_mma(BM, BN, WN, parts, sums, bufs) (void)shape, (void)args; /* sgemm_machine.arch says so */
 #endif
 
 /* ---- Stamping ---------------------------------------------------------------------------------------------------- */
 
 #define SGEMM__TENSOR_NAME(engine, format, BM, BN) sgemm_##engine##_##format##_##BM##x##BN
 
-#define SGEMM__TENSOR_RULES_wgmma(name, format, BM, BN, WN, chunks, bufs)                                              \
+#define SGEMM__TENSOR_RULES_wgmma(name, format, BM, BN, WN, chunks, sums, bufs)                                        \
   SGEMM__RULE((BM) == 128, "wgmma rows have two warpgroups of 64 rows", name)                                          \
   SGEMM__RULE((WN) == 64 || (WN) == 128, "WN must be 64 or 128", name)                                                 \
   SGEMM__RULE((BN) % (WN) == 0 && (BN) <= 256, "BN must be a multiple of WN, and at most 256", name)                   \
   SGEMM__RULE(((chunks) == 1 || (chunks) == 2) && (bufs) % (chunks) == 0 && (bufs) <= 8,                               \
               "chunks must be 1 or 2 and divide bufs, of at most 8", name)                                             \
+  SGEMM__RULE((sums) == 1 || (sums) == 2, "sums must be 1 or 2", name)                                                 \
   SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                                 \
               "shared memory of a block is at most 227 KiB, with its mbarriers", name)
-#define SGEMM__TENSOR_RULES_mma(name, format, BM, BN, WN, chunks, bufs)                                                \
+#define SGEMM__TENSOR_RULES_mma(name, format, BM, BN, WN, chunks, sums, bufs)                                          \
   SGEMM__RULE((BM) % 64 == 0 && (BN) % 64 == 0, "BM and BN must be multiples of 64", name)                             \
   SGEMM__RULE((WN) == 16 || (WN) == 32, "WN must be 16 or 32", name)                                                   \
   SGEMM__RULE((BM) / 64 * ((BN) / (WN)) == 8, "mma rows have 8 warps of 64 rows and WN columns", name)                 \
-  SGEMM__RULE((chunks) == 1 && ((bufs) == 2 || (bufs) == 3), "chunks must be 1, and bufs 2 or 3", name)                \
+  SGEMM__RULE((chunks) == 1 && (sums) == 1 && ((bufs) == 2 || (bufs) == 3),                                            \
+              "chunks and sums must be 1, and bufs 2 or 3", name)                                                      \
   SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 99 * 1024,                                  \
               "shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120", name)
 
-#define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
-  SGEMM__TENSOR_RULES_##engine(SGEMM__TENSOR_NAME(engine, format, BM, BN), format, BM, BN, WN, chunks, bufs)           \
+#define SGEMM__X(engine, format, BM, BN, WN, chunks, sums, bufs, reason)                                               \
+  SGEMM__TENSOR_RULES_##engine(SGEMM__TENSOR_NAME(engine, format, BM, BN), format, BM, BN, WN, chunks, sums, bufs)     \
       SGEMM__GLOBAL(SGEMM__TENSOR_NAME(engine, format, BM, BN), SGEMM__TENSOR_THREADS_##engine,                        \
                     1)(const sgemm__args args) {                                                                       \
-    const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, chunks, bufs};                               \
-    SGEMM__TENSOR_BODY_##engine(BM, BN, WN, SGEMM__PARTS_##format, bufs)                                               \
+    const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, chunks, sums, bufs};                         \
+    SGEMM__TENSOR_BODY_##engine(BM, BN, WN, SGEMM__PARTS_##format, sums, bufs)                                         \
   }
 SGEMM_TENSORS(SGEMM__X)
 #undef SGEMM__X

@@ -138,9 +138,9 @@ typedef struct sgemm__cpu_worker {
     const char *name;
   } arrays[SGEMM__CPU_ARRAYS]; /* shared arrays of the cluster that its threads have declared so far */
   int array_count;
-  char *dynamic[8];          /* each block's dynamic shared memory */
-  sgemm__mbarrier warps[32]; /* of the block that runs */
-  sgemm__cpu_bulk *bulk;     /* its copies under way, in the order of their issue */
+  char *dynamic[8];                    /* each block's dynamic shared memory */
+  sgemm__mbarrier warps[32], turns[2]; /* of the block that runs */
+  sgemm__cpu_bulk *bulk;               /* its copies under way, in the order of their issue */
   int bulk_count, bulk_capacity;
 } sgemm__cpu_worker;
 
@@ -547,10 +547,29 @@ static inline void sgemm__warp_barrier(void) {
   sgemm__mbarrier_wait(b, parity);
 }
 
+static inline uint32_t sgemm__quads_differ(const float *x, const float *y, int quads) {
+  uint32_t differ = 0;
+  float a[4], b[4];
+  int i;
+  for (i = 0; i < quads; i++) {
+    sgemm__load_shared4(a, x + 4 * i);
+    sgemm__load_shared4(b, y + 4 * i);
+    differ |= (uint32_t)(memcmp(a, b, sizeof a) != 0) << i;
+  }
+  return differ;
+}
+
 #define SGEMM__HAS_wgmma 1
 
 static inline void sgemm__more_registers(void) {}
 static inline void sgemm__fewer_registers(void) {}
+
+static inline void sgemm__turn_give(int warpgroup) { sgemm__cpu_came(&sgemm__cpu->turns[warpgroup], 1, 0); }
+static inline void sgemm__turn_wait(int warpgroup) {
+  const int parity = sgemm__cpu->turns[warpgroup].phase & 1;
+  sgemm__turn_give(warpgroup);
+  sgemm__mbarrier_wait(&sgemm__cpu->turns[warpgroup], parity);
+}
 
 static inline sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes) {
   const sgemm__matrices m = {(const char *)p, group_bytes};
@@ -821,6 +840,8 @@ static void sgemm__cpu_run_cluster(sgemm__cpu_worker *w) {
     w->fibers[i].count = w->fibers[i].group = w->fibers[i].product_count = w->fibers[i].committed = 0;
   for (i = 0; i < 32; i++)
     sgemm__mbarrier_init(&w->warps[i], 32);
+  for (i = 0; i < 2; i++)
+    sgemm__mbarrier_init(&w->turns[i], 256);
   for (i = 0; i < ranks && w->grid->size.shared > 0; i++)
     sgemm__cpu_declare((float *)w->dynamic[i], w->grid->size.shared / sizeof(float), "shared memory");
   do {

@@ -44,22 +44,24 @@ shared memory of a block is at most 227 KiB                                     
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 TABLE
 
-# The same for SGEMM_TENSORS: engine, format, BM, BN, WN, chunks, bufs.
+# The same for SGEMM_TENSORS: engine, format, BM, BN, WN, chunks, sums, bufs.
 cat > "$work/tensors" <<'TABLE'
-wgmma rows have two warpgroups of 64 rows                           | wgmma, fp16x3,  64,  64,  64, 2, 4
-WN must be 64 or 128                                                | wgmma, fp16x3, 128,  96,  32, 2, 4
-BN must be a multiple of WN, and at most 256                        | wgmma, fp16x3, 128,  96,  64, 2, 4
-BN must be a multiple of WN, and at most 256                        | wgmma, bf16x6, 128, 320,  64, 1, 2
-chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 3, 3
-chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 2, 3
-chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, fp16x3, 128,  64,  64, 1, 9
-shared memory of a block is at most 227 KiB, with its mbarriers     | wgmma, bf16x6, 128, 256,  64, 1, 4
-BM and BN must be multiples of 64                                   | mma,   fp16x3, 256,  32,  16, 1, 2
-WN must be 16 or 32                                                 | mma,   fp16x3,  64,  64,   8, 1, 2
-mma rows have 8 warps of 64 rows and WN columns                     | mma,   fp16x3,  64, 128,  32, 1, 2
-chunks must be 1, and bufs 2 or 3                                   | mma,   fp16x3,  64, 128,  16, 2, 2
-chunks must be 1, and bufs 2 or 3                                   | mma,   fp16x3,  64, 128,  16, 1, 1
-shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120 | mma, bf16x6, 128, 128,  32, 1, 3
+wgmma rows have two warpgroups of 64 rows                           | wgmma, fp16x3,  64,  64,  64, 2, 1, 4
+WN must be 64 or 128                                                | wgmma, fp16x3, 128,  96,  32, 2, 1, 4
+BN must be a multiple of WN, and at most 256                        | wgmma, fp16x3, 128,  96,  64, 2, 1, 4
+BN must be a multiple of WN, and at most 256                        | wgmma, bf16x6, 128, 320,  64, 1, 1, 2
+chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 3, 1, 3
+chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 2, 1, 3
+chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, fp16x3, 128,  64,  64, 1, 1, 9
+sums must be 1 or 2                                                 | wgmma, fp16x3, 128,  64,  64, 1, 3, 4
+shared memory of a block is at most 227 KiB, with its mbarriers     | wgmma, bf16x6, 128, 256,  64, 1, 1, 4
+BM and BN must be multiples of 64                                   | mma,   fp16x3, 256,  32,  16, 1, 1, 2
+WN must be 16 or 32                                                 | mma,   fp16x3,  64,  64,   8, 1, 1, 2
+mma rows have 8 warps of 64 rows and WN columns                     | mma,   fp16x3,  64, 128,  32, 1, 1, 2
+chunks and sums must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 2, 1, 2
+chunks and sums must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 1, 2, 2
+chunks and sums must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 1, 1, 1
+shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120 | mma, bf16x6, 128, 128,  32, 1, 1, 3
 TABLE
 
 # The first text in quotes behind each use of SGEMM__RULE.
@@ -86,13 +88,13 @@ done < "$work/rows"
 
 while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
-  read -r engine format BM BN WN chunks bufs <<< "${row//,/}"
+  read -r engine format BM BN WN chunks sums bufs <<< "${row//,/}"
   name=sgemm_${engine}_${format}_${BM}x${BN}
   # The table with this row alone.
-  perl -0777 -pe "s/(#define SGEMM_TENSORS\(X\)).*?\n(?=\/\/)/\$1 X($engine, $format, $BM, $BN, $WN, $chunks, $bufs, \"a row of the test\")\n/s" \
+  perl -0777 -pe "s/(#define SGEMM_TENSORS\(X\)).*?\n(?=\/\/)/\$1 X($engine, $format, $BM, $BN, $WN, $chunks, $sums, $bufs, \"a row of the test\")\n/s" \
     "$root/sgemm_kernels.cuh" > "$work/sgemm_kernels.cuh"
   gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 -I"$work" -I"$root" "$root/cpu/sgemm.c" > "$work/output" 2>&1 || true
-  same "$name, WN $WN, chunks $chunks, bufs $bufs" "$name: $rule" \
+  same "$name, WN $WN, chunks $chunks, sums $sums, bufs $bufs" "$name: $rule" \
     "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
 done < "$work/tensors"
 

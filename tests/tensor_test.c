@@ -554,7 +554,7 @@ static int tensor_case(problem *q, int row, layer layer, int i) {
   return 1;
 }
 
-#define SGEMM__X(engine, format, BM, BN, WN, chunks, bufs, reason)                                                     \
+#define SGEMM__X(engine, format, BM, BN, WN, chunks, sums, bufs, reason)                                               \
   Test(engine##_##format##_##BM##x##BN, cases) {                                                                       \
     problem q;                                                                                                         \
     int i;                                                                                                             \
