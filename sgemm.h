@@ -830,10 +830,11 @@ typedef struct sgemm_tensor_info {
   const char *name;   /* of its kernel: sgemm_wgmma_fp16x3_128x256 */
   const char *reason; /* why the row is there */
   sgemm_format format;
-  int wgmma;           /* 1: needs sm_90a; 0: sm_80 */
-  int parts;           /* 16-bit numbers of an element */
-  int BM, BN;          /* tile of C that a block computes */
-  int chunks, bufs;    /* as in SGEMM_TENSORS */
+  int wgmma;        /* 1: needs sm_90a; 0: sm_80 */
+  int parts;        /* 16-bit numbers of an element */
+  int BM, BN;       /* tile of C that a block computes */
+  int chunks, sums; /* as in SGEMM_TENSORS */
+  int bufs;
   int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
 } sgemm_tensor_info;
 
@@ -849,6 +850,7 @@ static inline const sgemm_tensor_info *sgemm_tensor_get(sgemm_tensor tensor) {
    BM,                                                                                                                 \
    BN,                                                                                                                 \
    chunks,                                                                                                             \
+   sums,                                                                                                               \
    bufs,                                                                                                               \
    bufs * SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format),                                                          \
    SGEMM__TENSOR_THREADS_##engine},
@@ -941,7 +943,7 @@ typedef struct sgemm__tensor_figures {
   double chunk, round;
 } sgemm__tensor_figures;
 static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
-    {2550, 4000}, {1500, 4000}, {850, 4000}, {4500, 4000}, {2300, 4000}, {1350, 4000}, {2600, 4000}, {4400, 4000}};
+    {2370, 4000}, {1100, 4000}, {800, 4000}, {4340, 4000}, {1950, 4000}, {1120, 4000}, {2600, 4000}, {4400, 4000}};
 static const double sgemm__split_measured = 4000; /* of a split, however small, besides its launch */
 
 /* How many times longer than on sm_90 the mma rows are taken to need for a chunk. There they reach some 600 FMAs a clock of
@@ -987,12 +989,14 @@ static inline sgemm_tensor_plan sgemm__tensor_or(const sgemm_plan *strict, const
   for (i = 0; i < SGEMM_TENSOR_COUNT && best_cost > 2.0 * sgemm__measured.launch; i++) {
     const sgemm_tensor_info *v = sgemm_tensor_get((sgemm_tensor)i);
     sgemm_tensor_plan plan = {(sgemm_tensor)i, 1};
-    /* Promoted every 64 k, sums of one sign would come out worse than strict ones that are short, be it in planes. */
-    const int short_sums = v->chunks > 1 ? 256 : 64;
+    /* The k of one sum of large products. Tensor cores cut these sums off; where strict ones are short, be it in planes,
+       longer sums of fp16 parts would come out worse for numbers of one sign. */
+    const int sum_k = 32 * v->chunks / v->sums;
+    const int uncut = sum_k > 32 || (sum_k > 16 && format == SGEMM_FORMAT_fp16x3 && p->k < 16384);
     if (v->format != format || v->shared > machine->shared_per_block || machine->arch < 80 ||
-        (v->wgmma && !machine->wgmma) || p->k < short_sums)
+        (v->wgmma && !machine->wgmma) || (sum_k > 32 && p->k < 256))
       continue;
-    for (plan.planes = 1; plan.planes <= (v->chunks > 1 ? 1 : 64) && (plan.planes == 1 || plan.planes * 256 <= p->k);
+    for (plan.planes = 1; plan.planes <= (uncut ? 1 : 64) && (plan.planes == 1 || plan.planes * 256 <= p->k);
          plan.planes *= 2) {
       const double cost = sgemm__tensor_cost(&plan, p, machine);
       if (cost < best_cost && sgemm_tensor_workspace(&plan, p) <= p->workspace_bytes) {

@@ -87,17 +87,18 @@
      BM BN   tile of C that a block computes
      WN      columns of it that a warpgroup (wgmma) multiplies at one time, or that a warp (mma) computes
      chunks  of 32 k between two promotions, which add the tensor cores' sums to fp32 registers
-     sums    2: the last 16 k's largest products have registers of their own, which halves the bias of one chunk; or 1
+     sums    into which the large products of these chunks go, each in registers of its own: the fewer k one sum has, the
+             less tensor cores cut off; 1, 2 or 4
      bufs    chunks of both operands that shared memory holds at a time
      reason  ["sentence"] why the row is there
     engine  format   BM   BN   WN chunks sums bufs reason */
 #define SGEMM_TENSORS(X)                                                                                               \
   X(wgmma, fp16x3,  128, 256, 128, 2, 1, 4, "large results")                                                           \
-  X(wgmma, fp16x3,  128, 128, 128, 1, 2, 6, "k below 256, where a promotion each 64 k is not enough; middle sizes")    \
-  X(wgmma, fp16x3,  128,  64,  64, 1, 2, 8, "about one tile an SM at 1024 x 1024")                                     \
+  X(wgmma, fp16x3,  128, 128, 128, 2, 2, 6, "middle sizes, k below 256")                                               \
+  X(wgmma, fp16x3,  128,  64,  64, 2, 4, 8, "about one tile an SM at 1024 x 1024, and k that is cut into planes")       \
   X(wgmma, bf16x6,  128, 256, 128, 1, 1, 3, "large results")                                                           \
-  X(wgmma, bf16x6,  128, 128, 128, 1, 1, 4, "middle sizes")                                                            \
-  X(wgmma, bf16x6,  128,  64,  64, 1, 1, 6, "about one tile an SM at 1024 x 1024")                                     \
+  X(wgmma, bf16x6,  128, 128, 128, 2, 2, 4, "middle sizes")                                                            \
+  X(wgmma, bf16x6,  128,  64,  64, 2, 2, 6, "about one tile an SM at 1024 x 1024")                                     \
   X(mma,   fp16x3,  128, 128,  32, 1, 1, 2, "where there is no wgmma: 99 KiB of shared memory at most")                \
   X(mma,   bf16x6,  128, 128,  32, 1, 1, 2, "the same")
 // clang-format on
@@ -461,11 +462,20 @@ SGEMM__DEVICE void sgemm__or_shared(uint32_t *p, uint32_t bits) {
     atomicOr(p, bits);
 }
 
-/* fp16 by rounding to nearest, ties to even. */
-SGEMM__DEVICE uint32_t sgemm__to_fp16(float x) {
-  uint16_t h;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
-  return h;
+/* Two 16-bit numbers in a word, the first in its lower half, by rounding to nearest, ties to even; and fp16 back. */
+SGEMM__DEVICE uint32_t sgemm__to_fp16x2(float x, float y) {
+  uint32_t word = 0;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(y), "f"(x));
+#endif
+  return word;
+}
+SGEMM__DEVICE uint32_t sgemm__to_bf16x2(float x, float y) {
+  uint32_t word = 0;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(y), "f"(x));
+#endif
+  return word;
 }
 SGEMM__DEVICE float sgemm__from_fp16(uint32_t h) {
   float x;

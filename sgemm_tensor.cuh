@@ -24,13 +24,16 @@ SGEMM__DEVICE int sgemm__parts(int format) {
 SGEMM__DEVICE int sgemm__top(int format) { return format == SGEMM_FORMAT_fp16x3 ? 14 : 0; }
 SGEMM__DEVICE float sgemm__whole_from(int format) { return format == SGEMM_FORMAT_fp16x3 ? 0x1p-3f : 0x1p-110f; }
 
-/* The nearest 16-bit number, ties to even, and what it stands for. bf16 is the upper half of an fp32. */
-SGEMM__DEVICE uint32_t sgemm__to_part(float x, int format) {
-  const uint32_t bits = sgemm__bits_of(x);
-  return format == SGEMM_FORMAT_fp16x3 ? sgemm__to_fp16(x) : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+/* The nearest 16-bit numbers of two, the first in the lower half of the word, and what they stand for. bf16 is the upper
+   half of an fp32. */
+SGEMM__DEVICE uint32_t sgemm__to_parts(float x, float y, int format) {
+  return format == SGEMM_FORMAT_fp16x3 ? sgemm__to_fp16x2(x, y) : sgemm__to_bf16x2(x, y);
 }
-SGEMM__DEVICE float sgemm__from_part(uint32_t part, int format) {
-  return format == SGEMM_FORMAT_fp16x3 ? sgemm__from_fp16(part) : sgemm__float_of(part << 16);
+SGEMM__DEVICE float sgemm__from_lower(uint32_t parts, int format) {
+  return format == SGEMM_FORMAT_fp16x3 ? sgemm__from_fp16(parts & 0xffff) : sgemm__float_of(parts << 16);
+}
+SGEMM__DEVICE float sgemm__from_upper(uint32_t parts, int format) {
+  return format == SGEMM_FORMAT_fp16x3 ? sgemm__from_fp16(parts >> 16) : sgemm__float_of(parts & 0xffff0000);
 }
 
 /* The products, small ones first: product i is of part sgemm__part_a of A and sgemm__part_b of B; 0 is hi. */
@@ -66,7 +69,7 @@ enum {
   SGEMM__MARK_NONFINITE = 1, /* an Inf or a NaN */
   SGEMM__MARK_SPREAD = 2,    /* 16 k of a row with SGEMM__MANY or more elements, not 0, that are not whole */
   SGEMM__MARK_LOST = 4,      /* an element, not 0, that is not whole */
-  SGEMM__MARK_LONE = 8,      /* a row with one element that is not 0, among others that are */
+  SGEMM__MARK_LONE = 8,      /* a row whose other elements are 0, or so small that they do not change its sum */
   SGEMM__MARK_RANGE = 16     /* the lowest of the bits of exponents */
 };
 enum { SGEMM__MANY = 4 };
@@ -104,70 +107,89 @@ SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
 
 /* ---- Split ------------------------------------------------------------------------------------------------------- */
 
-/* A multiple of 4, and rows 4 banks apart: 128-bit loads meet none twice. */
-enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4 };
+/* Of a row in shared memory, and of what its 8 threads tell each other. Multiples of 4, and rows 4 or 20 banks apart:
+   128-bit accesses by 8 rows meet no bank twice. */
+enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4, SGEMM__TOLD_PITCH = 20 };
 
-/* A block's panel of 64 rows and 128 k: into shared memory, in whichever direction memory runs; from there a thread takes 16
-   k of a row into registers, finds with the seven others of the row its unit, and writes the parts, 16 bytes at a time.
-   row_words: 16 of shared memory for each of the 64 rows. */
-SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, uint32_t *row_words, uint32_t *mark) {
+/* An operand's panel of 64 rows and 128 k, the number-th, by a block: into shared memory, 4 k of a row at a time; from there
+   a thread takes 16 k of a row into registers, finds with the seven others of the row its unit, and writes the parts, 16
+   bytes at a time. Few instructions matter: 800 a warp would bind, not memory. X has `extent` rows of k elements, which
+   are along_k or ld apart. told: for each of the 64 rows, the largest sizes of its threads and the sums of their
+   sizes. */
+SGEMM__DEVICE void sgemm__split_panel(const sgemm__operand *o, const float *X, int64_t ld, int64_t stride,
+                                      int64_t extent, int64_t k_all, int along_k, uint32_t number, int format,
+                                      float *shared, float *told, uint32_t *mark) {
   const int t = sgemm__thread(), parts = sgemm__parts(format);
-  const uint32_t blocks_k = (uint32_t)sgemm__unit_blocks(p->k);
-  const int64_t chunks = SGEMM__CHUNKS(p->k);
-  /* Which panel. The blocks of A come first, and all are fewer than 2^31. */
-  const uint32_t panels_a = (uint32_t)(p->a.rows / SGEMM__PANEL);
-  const uint32_t blocks_a = p->a.ready ? 0 : panels_a * (uint32_t)p->a.batch * blocks_k;
-  const int of_b = sgemm__block_x() >= blocks_a;
-  const sgemm__operand *o = of_b ? &p->b : &p->a;
-  const float *X = of_b ? p->B : p->A;
-  const int64_t ld = of_b ? p->ldb : p->lda, extent = of_b ? p->n : p->m;
-  const int along_k = of_b ? p->trans_b : !p->trans_a;
-  const uint32_t number = sgemm__block_x() - (of_b ? blocks_a : 0);
-  const uint32_t panels = of_b ? (uint32_t)(p->b.rows / SGEMM__PANEL) : panels_a, line = number / blocks_k;
-  const int64_t k0 = (int64_t)(number % blocks_k) * SGEMM__UNIT_K, e0 = (int64_t)(line % panels) * SGEMM__PANEL;
-  const int64_t batch = line / panels, block_k = batch * blocks_k + number % blocks_k;
   const int e = t % 64, share = t / 64; /* the thread's row and 16 k */
+  const uint32_t blocks_k = (uint32_t)sgemm__unit_blocks(k_all), panels = (uint32_t)(o->rows / SGEMM__PANEL);
+  const uint32_t line = number / blocks_k, batch = line / panels;
+  const int64_t k0 = (int64_t)(number % blocks_k) * SGEMM__UNIT_K, e0 = (int64_t)(line % panels) * SGEMM__PANEL;
+  const int64_t block_k = (int64_t)batch * blocks_k + number % blocks_k, chunks = SGEMM__CHUNKS(k_all);
   const int64_t chunk = k0 / SGEMM__CHUNK_K + share / 2;
-  float x[16], scale;
-  uint32_t largest = 0, others = 0, bits = 0;
-  int i, j, part, exponent, lost = 0;
-  /* Along k a row of the block's threads takes 128 k of 4 rows at a time, else 64 rows of 8 k. */
-  const int lines = along_k ? 4 : 8, wide = along_k ? 128 : 64, first = t / wide, across = t % wide;
-  const int64_t line0 = (along_k ? e0 : k0) + first, end = along_k ? extent : p->k;
-  const int64_t col = (along_k ? k0 : e0) + across, cols = along_k ? p->k : extent;
-  float *to_shared = shared + (along_k ? first * SGEMM__SPLIT_PITCH + across : across * SGEMM__SPLIT_PITCH + first);
-  X += batch * (of_b ? p->stride_b : p->stride_a) + line0 * ld + col;
+  /* The thread fetches 4 k of a row four times: along k 32 threads take the 128 k of a row, and 16 rows on those of the next,
+     else 64 threads take 4 k of all rows, and go on by 32 k. */
+  const int row = along_k ? t / 32 : t % 64, k = along_k ? t % 32 * 4 : t / 64 * 4;
+  const int rows_on = along_k ? 16 : 0, k_on = along_k ? 0 : 32;
+  const int64_t step = along_k ? 1 : ld, on = (along_k ? 16 : 32) * ld;
+  const float *from = X + batch * stride + (e0 + row) * (along_k ? ld : 1) + (k0 + k) * step;
+  const int rows = (int)(extent - e0 < SGEMM__PANEL ? extent - e0
+                                                    : SGEMM__PANEL);             /* of the panel, inside X; below 1: */
+  const int ks = (int)(k_all - k0 < SGEMM__UNIT_K ? k_all - k0 : SGEMM__UNIT_K); /* it is padding */
+  float x[16], unit, whole, scale, all = 0.0f, some[4];
+  uint32_t largest = 0, least = UINT32_MAX, bits = 0, lost = 0;
+  int i, j, part, exponent;
   /* Fetch, then place: all loads under way before the first is waited for. */
-  SGEMM__UNROLL
-  for (i = 0; i < 16; i++) {
-    x[i] = 0.0f;
-    if (col < cols && line0 + i * lines < end)
-      x[i] = sgemm__load_global(X + i * lines * ld);
+  if (rows == SGEMM__PANEL && ks == SGEMM__UNIT_K && along_k && ld % 4 == 0 && (uintptr_t)from % 16 == 0) {
+    SGEMM__UNROLL
+    for (i = 0; i < 4; i++, from += on)
+      sgemm__load_global4(x + i * 4, from);
+  } else if (rows == SGEMM__PANEL && ks == SGEMM__UNIT_K) {
+    SGEMM__UNROLL
+    for (i = 0; i < 16; i++) {
+      x[i] = sgemm__load_global(from);
+      from += i % 4 < 3 ? step : on - 3 * step;
+    }
+  } else {
+    SGEMM__UNROLL
+    for (i = 0; i < 16; i++) {
+      x[i] = 0.0f;
+      if (row + i / 4 * rows_on < rows && k + i / 4 * k_on + i % 4 < ks)
+        x[i] = sgemm__load_global(from);
+      from += i % 4 < 3 ? step : on - 3 * step;
+    }
   }
   SGEMM__UNROLL
-  for (i = 0; i < 16; i++)
-    sgemm__store_shared(to_shared + i * lines * (along_k ? SGEMM__SPLIT_PITCH : 1), x[i]);
+  for (i = 0; i < 4; i++)
+    sgemm__store_shared4(shared + (row + i * rows_on) * SGEMM__SPLIT_PITCH + k + i * k_on, x + i * 4);
   if (t == 0)
     *mark = 0;
   sgemm__barrier();
-  /* The row's largest, and how many of it are not 0. */
   SGEMM__UNROLL
   for (i = 0; i < 16; i += 4)
     sgemm__load_shared4(x + i, shared + e * SGEMM__SPLIT_PITCH + share * 16 + i);
+  /* The thread's largest size, and its least but 0, less 1 so that 0 is beyond all. */
   SGEMM__UNROLL
   for (i = 0; i < 16; i++) {
     const uint32_t size = sgemm__bits_of(x[i]) & 0x7fffffff;
     largest = largest > size ? largest : size;
-    others += size != 0;
+    least = least < size - 1 ? least : size - 1;
+    all += fabsf(x[i]);
   }
-  row_words[share * 64 + e] = largest;
-  row_words[(8 + share) * 64 + e] = others;
+  /* The row's. */
+  sgemm__store_shared(told + e * SGEMM__TOLD_PITCH + share, sgemm__float_of(largest));
+  sgemm__store_shared(told + e * SGEMM__TOLD_PITCH + 8 + share, all);
   sgemm__barrier();
-  others = 0;
+  all = 0.0f;
   SGEMM__UNROLL
-  for (i = 0; i < 8; i++) {
-    largest = largest > row_words[i * 64 + e] ? largest : row_words[i * 64 + e];
-    others += row_words[(8 + i) * 64 + e];
+  for (i = 0; i < 8; i += 4) {
+    sgemm__load_shared4(some, told + e * SGEMM__TOLD_PITCH + i);
+    SGEMM__UNROLL
+    for (j = 0; j < 4; j++)
+      largest = largest > sgemm__bits_of(some[j]) ? largest : sgemm__bits_of(some[j]);
+    sgemm__load_shared4(some, told + e * SGEMM__TOLD_PITCH + 8 + i);
+    SGEMM__UNROLL
+    for (j = 0; j < 4; j++)
+      all += some[j];
   }
   /* The scale is a normal number for every exponent, and so is its inverse, the unit. */
   exponent = (int)(largest >> 23) - 127;
@@ -175,21 +197,22 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
   exponent = exponent > sgemm__top(format) + 126 ? sgemm__top(format) + 126 : exponent;
   exponent = largest == 0 ? sgemm__top(format) : exponent;
   scale = sgemm__float_of((uint32_t)(sgemm__top(format) - exponent + 127) << 23);
+  unit = sgemm__float_of((uint32_t)(exponent - sgemm__top(format) + 127) << 23);
   if (share == 0)
-    sgemm__store_global(o->units + block_k * o->rows + e0 + sgemm__unit_at(e),
-                        sgemm__float_of((uint32_t)(exponent - sgemm__top(format) + 127) << 23));
-  /* Marks. */
-  SGEMM__UNROLL
-  for (i = 0; i < 16; i++) {
-    x[i] *= scale;
-    lost += x[i] != 0.0f && fabsf(x[i]) < sgemm__whole_from(format);
+    sgemm__store_global(o->units + block_k * o->rows + e0 + sgemm__unit_at(e), unit);
+  /* Marks. least and whole in the units of x; seldom is there anything to count. */
+  whole = unit * sgemm__whole_from(format);
+  if (least + 1 < sgemm__bits_of(whole) && least != UINT32_MAX) {
+    SGEMM__UNROLL
+    for (i = 0; i < 16; i++)
+      lost += x[i] != 0.0f && fabsf(x[i]) < whole;
   }
   if (largest >= 0x7f800000)
     bits = SGEMM__MARK_NONFINITE;
   else if (largest != 0) { /* -149 for subnormals, none of which is left out */
     bits = (uint32_t)SGEMM__MARK_RANGE << (((largest >> 23 == 0 ? -149 : (int)(largest >> 23) - 127) + 150) / 10);
     bits |= (lost > 0 ? SGEMM__MARK_LOST : 0) | (lost >= SGEMM__MANY ? SGEMM__MARK_SPREAD : 0);
-    bits |= others == 1 && p->k - k0 > 1 ? SGEMM__MARK_LONE : 0;
+    bits |= all == sgemm__float_of(largest) && k_all - k0 > 1 ? SGEMM__MARK_LONE : 0;
   }
   sgemm__or_shared(mark, bits);
   /* Parts, of 8 k at a time. */
@@ -200,13 +223,13 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
     for (i = 0; i < 16; i += 8) {
       uint32_t words[3][4];
       SGEMM__UNROLL
-      for (j = 0; j < 8; j++) {
-        float rest = x[i + j];
+      for (j = 0; j < 4; j++) {
+        float lower = x[i + 2 * j] * scale, upper = x[i + 2 * j + 1] * scale;
         SGEMM__UNROLL
         for (part = 0; part < parts; part++) {
-          const uint32_t h = sgemm__to_part(rest, format);
-          rest -= sgemm__from_part(h, format); /* exact: the rest has no more bits than x had */
-          words[part][j / 2] = j % 2 == 0 ? h : words[part][j / 2] | h << 16;
+          words[part][j] = sgemm__to_parts(lower, upper, format);
+          lower -= sgemm__from_lower(words[part][j], format); /* exact: the rest has no more bits than x had */
+          upper -= sgemm__from_upper(words[part][j], format);
         }
       }
       SGEMM__UNROLL
@@ -217,6 +240,17 @@ SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared,
   sgemm__barrier();
   if (t == 0)
     o->marks[block_k * panels + e0 / SGEMM__PANEL] = *mark;
+}
+
+/* A block's panel: those of A come first, and all are fewer than 2^31. */
+SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, float *told, uint32_t *mark) {
+  const uint32_t blocks_k = (uint32_t)sgemm__unit_blocks(p->k), block = sgemm__block_x();
+  const uint32_t of_a = p->a.ready ? 0 : (uint32_t)(p->a.rows / SGEMM__PANEL) * (uint32_t)p->a.batch * blocks_k;
+  if (block < of_a)
+    sgemm__split_panel(&p->a, p->A, p->lda, p->stride_a, p->m, p->k, !p->trans_a, block, format, shared, told, mark);
+  else
+    sgemm__split_panel(&p->b, p->B, p->ldb, p->stride_b, p->n, p->k, p->trans_b, block - of_a, format, shared, told,
+                       mark);
 }
 
 /* ---- Bodies ------------------------------------------------------------------------------------------------------ */
@@ -440,7 +474,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
   char *shared = (char *)tiles;
   sgemm__mbarrier *empty = full + s->bufs, *found = empty + s->bufs;
   int64_t w, c;
-  int i = 0, parity = 0, h, j, product;
+  int i = 0, parity = 0, h, j, product, other;
   if (sgemm__thread() < 3)
     words[sgemm__thread()] = 0;
   if (sgemm__thread() == 0)
@@ -507,12 +541,14 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
           SGEMM__UNROLL
           for (j = 0; j < 2 * s->chunks; j++) { /* 16 k: 2 matrices */
             const int at = j / 2 * buffer + j % 2 * 256;
-            const int apart = s->sums == 2 && product == sgemm__products(s->format) - 1 && j == 2 * s->chunks - 1;
-            sgemm__wgmma(sum + apart * (s->WN / 2),
+            /* The large products, which come last, fill one sum after the other; the small ones are all in the first. */
+            const int large = product == sgemm__products(s->format) - 1, ks = 2 * s->chunks / s->sums;
+            const int into = large ? j / ks : 0, begins = large && into > 0 ? j % ks == 0 : product + j == 0;
+            sgemm__wgmma(sum + into * (s->WN / 2),
                          sgemm__matrices_behind(a, at + sgemm__part_a(s->format, product) * SGEMM__GROUP_BYTES),
                          sgemm__matrices_behind(b, at + sgemm__part_b(s->format, product) * SGEMM__GROUP_BYTES +
                                                        h * (s->WN / 8) * group),
-                         !apart && product + j > 0, s->format, s->WN);
+                         !begins, s->format, s->WN);
           }
         }
         sgemm__wgmma_commit();
@@ -531,7 +567,10 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__args *p, const sgemm__tensor
         /* Promote. */
         SGEMM__UNROLL
         for (j = 0; j < s->WN / 2; j++) {
-          const float all = s->sums == 2 ? sum[j] + sum[s->WN / 2 + j] : sum[j];
+          float all = sum[j];
+          SGEMM__UNROLL
+          for (other = 1; other < s->sums; other++)
+            all += sum[other * (s->WN / 2) + j];
           acc[h * (s->WN / 2) + j] = sgemm__fma(all, j % 4 < 2 ? a_unit0 : a_unit8, acc[h * (s->WN / 2) + j]);
         }
       }
@@ -699,7 +738,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__args *p, const sgemm__tensor_s
   SGEMM__RULE((BN) % (WN) == 0 && (BN) <= 256, "BN must be a multiple of WN, and at most 256", name)                   \
   SGEMM__RULE(((chunks) == 1 || (chunks) == 2) && (bufs) % (chunks) == 0 && (bufs) <= 8,                               \
               "chunks must be 1 or 2 and divide bufs, of at most 8", name)                                             \
-  SGEMM__RULE((sums) == 1 || (sums) == 2, "sums must be 1 or 2", name)                                                 \
+  SGEMM__RULE((sums) == 1 || (sums) == 2 || (sums) == 2 * (chunks), "sums must be 1, 2 or 2 chunks", name)             \
   SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__PARTS_##format) <= 226 * 1024,                                 \
               "shared memory of a block is at most 227 KiB, with its mbarriers", name)
 #define SGEMM__TENSOR_RULES_mma(name, format, BM, BN, WN, chunks, sums, bufs)                                          \
@@ -722,13 +761,13 @@ SGEMM_TENSORS(SGEMM__X)
 #undef SGEMM__X
 
 #define SGEMM__X(format, parts, idea)                                                                                  \
-  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 4)(const sgemm__args args) {                               \
+  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 3)(const sgemm__args args) {                               \
     SGEMM__SHARED(panel, SGEMM__PANEL *SGEMM__SPLIT_PITCH);                                                            \
-    SGEMM__SHARED_WORDS(row_words, 16 * SGEMM__PANEL);                                                                 \
+    SGEMM__SHARED(told, SGEMM__PANEL *SGEMM__TOLD_PITCH);                                                              \
     SGEMM__SHARED_WORDS(mark, 1);                                                                                      \
     sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
-    sgemm__split(&args, SGEMM_FORMAT_##format, panel, row_words, mark);                                                \
+    sgemm__split(&args, SGEMM_FORMAT_##format, panel, told, mark);                                                     \
   }
 SGEMM_FORMATS(SGEMM__X)
 #undef SGEMM__X

@@ -461,6 +461,15 @@ static inline uint32_t sgemm__to_fp16(float x) {
   return shift > 24 ? sign : sign | (kept + (1u << (shift - 1)) - 1 + (kept >> shift & 1)) >> shift;
 }
 
+static inline uint32_t sgemm__to_fp16x2(float x, float y) { return sgemm__to_fp16(x) | sgemm__to_fp16(y) << 16; }
+
+/* bf16 is the upper half of an fp32. */
+static inline uint32_t sgemm__to_bf16(float x) {
+  const uint32_t bits = sgemm__bits_of(x);
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+static inline uint32_t sgemm__to_bf16x2(float x, float y) { return sgemm__to_bf16(x) | sgemm__to_bf16(y) << 16; }
+
 static inline float sgemm__from_fp16(uint32_t h) {
   const uint32_t sign = (h & 0x8000) << 16, size = h & 0x7fff;
   if (size < 0x400)

@@ -53,7 +53,8 @@ BN must be a multiple of WN, and at most 256                        | wgmma, bf1
 chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 3, 1, 3
 chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 2, 1, 3
 chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, fp16x3, 128,  64,  64, 1, 1, 9
-sums must be 1 or 2                                                 | wgmma, fp16x3, 128,  64,  64, 1, 3, 4
+sums must be 1, 2 or 2 chunks                                       | wgmma, fp16x3, 128,  64,  64, 1, 4, 4
+sums must be 1, 2 or 2 chunks                                       | wgmma, fp16x3, 128,  64,  64, 2, 3, 4
 shared memory of a block is at most 227 KiB, with its mbarriers     | wgmma, bf16x6, 128, 256,  64, 1, 1, 4
 BM and BN must be multiples of 64                                   | mma,   fp16x3, 256,  32,  16, 1, 1, 2
 WN must be 16 or 32                                                 | mma,   fp16x3,  64,  64,   8, 1, 1, 2
