@@ -943,7 +943,7 @@ typedef struct sgemm__tensor_figures {
   double chunk, round;
 } sgemm__tensor_figures;
 static const sgemm__tensor_figures sgemm__tensor_measured[SGEMM_TENSOR_COUNT] = {
-    {2250, 4000}, {1150, 4000}, {800, 4000}, {4150, 4000}, {2110, 4000}, {1120, 4000}, {2600, 4000}, {4400, 4000}};
+    {2250, 4000}, {1150, 4000}, {860, 4000}, {4080, 4000}, {2060, 4000}, {1200, 4000}, {2600, 4000}, {4400, 4000}};
 static const double sgemm__split_measured = 4000; /* of a split, however small, besides its launch */
 
 /* How many times longer than on sm_90 the mma rows are taken to need for a chunk. There they reach some 600 FMAs a clock of
