@@ -623,49 +623,57 @@ typedef struct sgemm__figures {
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {2996,
-                                               3243,
-                                               3713,
-                                               8,
-                                               1.97,
-                                               0.0622,
-                                               0.0401,
-                                               0.0788,
+static const sgemm__figures sgemm__measured = {2422,
+                                               3407,
+                                               4196,
+                                               5,
+                                               1.79,
+                                               0.0645,
+                                               0.0430,
+                                               0.0882,
                                                73,
-                                               44.1,
-                                               0.640,
+                                               43.1,
+                                               0.669,
                                                {
-                                                   {11.0, 78},    /* sgemm_naive_32x32x1_1x1 */
-                                                   {13.5, 1115},  /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {11.9, 508},   /* sgemm_tiled_16x16x16_1x1 */
-                                                   {15.3, 217},   /* sgemm_tiled_32x32x32_1x1 */
-                                                   {35.8, 3235},  /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {44.5, 2577},  /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {73.6, 7384},  /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {84.7, 3974},  /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {95.5, 6240},  /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {87.6, 3962},  /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {116.8, 6910}, /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {100.2, 4404}, /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {108.0, 5231}, /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {89.8, 2493},  /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {72.5, 1609},  /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {60.2, 237},   /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {117.9, 9018}, /* sgemm_async_128x256x16_16x8 */
-                                                   {116.3, 8608}, /* sgemm_async_256x128x16_16x8 */
-                                                   {114.2, 5119}, /* sgemm_async_64x128x16_8x8 */
-                                                   {114.0, 5265}, /* sgemm_async_128x64x16_8x8 */
-                                                   {94.8, 2671},  /* sgemm_async_64x64x16_8x4 */
-                                                   {106.4, 8019}, /* sgemm_splitk_64x128x16_8x8 */
-                                                   {91.2, 4959},  /* sgemm_splitk_64x64x32_8x4 */
-                                                   {83.2, 3958},  /* sgemm_splitk_32x64x32_8x4 */
-                                                   {71.8, 2861},  /* sgemm_splitk_32x32x64_4x4 */
-                                                   {84.2, 7930},  /* sgemm_splitk_16x128x32_16x4 */
-                                                   {67.7, 4471},  /* sgemm_splitk_8x128x32_8x4 */
-                                                   {52.7, 4278},  /* sgemm_splitk_4x128x32_4x4 */
-                                                   {77.2, 8173},  /* sgemm_splitk_128x16x32_4x16 */
-                                                   {56.5, 3858},  /* sgemm_splitk_128x8x32_4x8 */
-                                                   {35.8, 3139},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {11.3, 1594},  /* sgemm_naive_32x32x1_1x1 */
+                                                   {13.8, 2202},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {15.7, 2435},  /* sgemm_tiled_16x16x16_1x1 */
+                                                   {15.6, 896},   /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.6, 3395},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.3, 2772},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {73.2, 7664},  /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {84.2, 4337},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {93.9, 6526},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {87.1, 4296},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {114.8, 6864}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {99.6, 4718},  /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {106.6, 5547}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {85.0, 3337},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {72.1, 1952},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {63.8, 1843},  /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {115.4, 9213}, /* sgemm_async_128x256x16_16x8 */
+                                                   {114.4, 8738}, /* sgemm_async_256x128x16_16x8 */
+                                                   {113.5, 5477}, /* sgemm_async_64x128x16_8x8 */
+                                                   {113.0, 5601}, /* sgemm_async_128x64x16_8x8 */
+                                                   {94.2, 3320},  /* sgemm_async_64x64x16_8x4 */
+                                                   {95.4, 4505},  /* sgemm_async_32x128x32_8x4 */
+                                                   {89.7, 4182},  /* sgemm_async_128x32x32_4x8 */
+                                                   {104.7, 8494}, /* sgemm_splitk_64x128x16_8x8 */
+                                                   {90.7, 5632},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {82.7, 4999},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {71.8, 3720},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {83.1, 8408},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {66.1, 5513},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {49.2, 5085},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {77.2, 9273},  /* sgemm_splitk_128x16x32_4x16 */
+                                                   {57.5, 5756},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {37.2, 4499},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {71.4, 3446},  /* sgemm_splitk_16x32x128_4x4 */
+                                                   {48.7, 4532},  /* sgemm_splitk_8x32x128_4x4 */
+                                                   {43.2, 4816},  /* sgemm_splitk_4x32x128_4x4 */
+                                                   {71.2, 3405},  /* sgemm_splitk_32x16x128_4x4 */
+                                                   {50.7, 4401},  /* sgemm_splitk_32x8x128_4x4 */
+                                                   {35.8, 4156},  /* sgemm_splitk_32x4x128_4x4 */
                                                }};
 /* END figures */
 
@@ -794,14 +802,21 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
     const int row_class = any && v->production && (v->bufs < 3 || machine->arch >= 80);
     sgemm_plan plan;
     sgemm__row row;
+    int most_ranks, fills;
     plan.variant = (sgemm_variant)i;
     if (!(any || v->stage == stage) || row_class < best_class || !sgemm_compiled(plan.variant))
       continue;
     row = sgemm__row_of(plan.variant, &q, &sgemm__measured);
-    for (plan.ranks = 1; plan.ranks <= 8; plan.ranks *= 2) {
+    if (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class && row.least >= best_cost)
+      continue;
+    most_ranks = v->split && machine->arch >= 90 ? 8 : 1;
+    fills = v->bufs >= 3 && p->workspace_bytes > 0 ? 2 : 0;
+    for (plan.ranks = 1; plan.ranks <= most_ranks; plan.ranks *= 2) {
       const double places = row.places / (row.tiles * plan.ranks); /* of a round, for each block so far */
       int fill;                                                    /* planes enough for so many rounds; 0: one plane */
-      for (fill = 0; fill <= 2; fill++) {
+      if (plan.ranks > 1 && 2.0 * plan.ranks * v->BK > q.k)
+        break; /* as below, for any planes */
+      for (fill = 0; fill <= fills; fill++) {
         double cost;
         plan.planes = fill == 0 ? 1 : places * fill < 128.0 ? (int)(places * fill) : 128;
         if ((fill > 0 && plan.planes < 2) ||
