@@ -77,10 +77,10 @@
   X(splitk,          128,   8, 32,  4,  8, 128,   8, 4, 4, 4, 3, 1, "up to 8 columns")                                 \
   X(splitk,          128,   4, 32,  4,  4, 128,   4, 4, 4, 4, 3, 1, "one column, and up to 4")                         \
   X(splitk,           16,  32,128,  4,  4,  16,  32, 4, 4, 8, 1, 1, "up to 16 rows, fewer columns: k in one block")    \
-  X(splitk,            8,  32,128,  4,  4,   8,  32, 4, 4,16, 2, 1, "the same for up to 8 rows")                       \
+  X(splitk,            8,  32,128,  4,  4,   8,  32, 4, 4,16, 1, 1, "the same for up to 8 rows")                       \
   X(splitk,            4,  32,128,  4,  4,   4,  32, 4, 4,16, 2, 1, "the same for up to 4 rows")                       \
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, fewer rows: k in one block")    \
-  X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 2, 1, "the same for up to 8 columns")                    \
+  X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")
 
 /* What a tensor mode makes of an element: 2 or 3 16-bit parts and so many products, which tensor cores multiply exactly and
@@ -415,8 +415,8 @@ SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
 
-/* Copies from global to shared memory past the registers (cp.async, from sm_80 on; at once before). 4 bytes, zero where
-   `inside` is 0, in which case p is not read; or 16 bytes. A thread's copies since its last commit make a group; wait
+/* Copies from global to shared memory past the registers (cp.async, from sm_80 on; at once before), of 4 or of 16 bytes;
+   zeros where `inside` is 0, in which case p is not read. A thread's copies since its last commit make a group; wait
    returns when all but its `most` latest groups have arrived, which a barrier then tells the others. */
 SGEMM__DEVICE void sgemm__copy(float *shared, const float *p, int inside) {
 #if __CUDA_ARCH__ >= 800
@@ -433,6 +433,15 @@ SGEMM__DEVICE void sgemm__copy4(float *shared, const float *p) {
                : "memory");
 #else
   *(float4 *)shared = *(const float4 *)p;
+#endif
+}
+SGEMM__DEVICE void sgemm__copy4_if(int inside, float *shared, const float *p) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
+               "l"(p), "r"(inside ? 16 : 0)
+               : "memory");
+#else
+  *(float4 *)shared = inside ? *(const float4 *)p : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #endif
 }
 SGEMM__DEVICE void sgemm__copies_commit(void) {
@@ -864,6 +873,15 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int quads, sgemm__loader *l, 
           sgemm__copy4(to, p);
         else
           sgemm__copy(to, p, 1);
+      }
+    } else if (l->V == 4 && l->vectors &&
+               (l->along_k ? depth : l->limit) % 4 == 0) { /* no vector lies across an edge */
+      SGEMM__UNROLL
+      for (i = 0; i < count; i++) {
+        const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
+        const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
+        float *to = shared + sgemm__spot(l->E, l->BK, quads, l->e + e, l->k + k);
+        sgemm__copy4_if(l->e + e < l->limit && l->k + k < depth, to, p);
       }
     } else {
       SGEMM__UNROLL
