@@ -624,58 +624,58 @@ typedef struct sgemm__figures {
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {2226,
-                                               3586,
-                                               5042,
+static const sgemm__figures sgemm__measured = {2197,
+                                               3651,
+                                               4982,
                                                0,
-                                               1.65,
-                                               0.0633,
-                                               0.0447,
+                                               1.64,
+                                               0.0627,
+                                               0.0437,
                                                0.0954,
                                                73,
-                                               64.0,
+                                               49.8,
                                                0.707,
                                                1.39e-05,
                                                {
-                                                   {11.5, 1914},  /* sgemm_naive_32x32x1_1x1 */
-                                                   {14.1, 2574},  /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {16.1, 2712},  /* sgemm_tiled_16x16x16_1x1 */
-                                                   {16.6, 1746},  /* sgemm_tiled_32x32x32_1x1 */
-                                                   {35.8, 3499},  /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {44.3, 2887},  /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {72.6, 7745},  /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {83.7, 4603},  /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {92.9, 6718},  /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {86.7, 4600},  /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {113.8, 7135}, /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {99.2, 4977},  /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {105.6, 5702}, /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {85.0, 3599},  /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {71.8, 2100},  /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {63.5, 2048},  /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {114.2, 9743}, /* sgemm_async_128x256x16_16x8 */
-                                                   {113.0, 9115}, /* sgemm_async_256x128x16_16x8 */
-                                                   {111.7, 5340}, /* sgemm_async_64x128x16_8x8 */
-                                                   {110.6, 5453}, /* sgemm_async_128x64x16_8x8 */
-                                                   {94.2, 3006},  /* sgemm_async_64x64x16_8x4 */
-                                                   {96.2, 3763},  /* sgemm_async_32x128x32_8x4 */
-                                                   {92.6, 3660},  /* sgemm_async_128x32x32_4x8 */
-                                                   {103.5, 8354}, /* sgemm_splitk_64x128x16_8x8 */
-                                                   {91.1, 5412},  /* sgemm_splitk_64x64x32_8x4 */
-                                                   {82.3, 4798},  /* sgemm_splitk_32x64x32_8x4 */
-                                                   {74.5, 3859},  /* sgemm_splitk_32x32x64_4x4 */
-                                                   {81.1, 7255},  /* sgemm_splitk_16x128x32_16x4 */
-                                                   {63.7, 3936},  /* sgemm_splitk_8x128x32_8x4 */
-                                                   {45.2, 3379},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {11.5, 1942},  /* sgemm_naive_32x32x1_1x1 */
+                                                   {14.1, 2608},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {16.0, 2735},  /* sgemm_tiled_16x16x16_1x1 */
+                                                   {16.6, 1778},  /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.8, 3518},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.3, 2918},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {72.6, 7811},  /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {83.7, 4642},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {92.9, 6747},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {86.7, 4620},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {113.8, 7166}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {99.2, 5019},  /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {105.6, 5761}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {85.0, 3637},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {71.8, 2117},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {63.5, 2064},  /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {114.2, 9367}, /* sgemm_async_128x256x16_16x8 */
+                                                   {113.0, 8756}, /* sgemm_async_256x128x16_16x8 */
+                                                   {111.7, 5264}, /* sgemm_async_64x128x16_8x8 */
+                                                   {110.6, 5365}, /* sgemm_async_128x64x16_8x8 */
+                                                   {94.2, 2999},  /* sgemm_async_64x64x16_8x4 */
+                                                   {96.2, 3752},  /* sgemm_async_32x128x32_8x4 */
+                                                   {92.6, 3649},  /* sgemm_async_128x32x32_4x8 */
+                                                   {103.5, 8298}, /* sgemm_splitk_64x128x16_8x8 */
+                                                   {91.1, 5390},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {82.3, 4810},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {74.5, 3869},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {81.1, 7273},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {64.2, 3996},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {46.3, 3462},  /* sgemm_splitk_4x128x32_4x4 */
                                                    {79.8, 8149},  /* sgemm_splitk_128x16x32_4x16 */
-                                                   {61.6, 4425},  /* sgemm_splitk_128x8x32_4x8 */
-                                                   {41.6, 3089},  /* sgemm_splitk_128x4x32_4x4 */
-                                                   {68.7, 3596},  /* sgemm_splitk_16x32x128_4x4 */
-                                                   {53.6, 2894},  /* sgemm_splitk_8x32x128_4x4 */
-                                                   {39.1, 4062},  /* sgemm_splitk_4x32x128_4x4 */
-                                                   {69.9, 3658},  /* sgemm_splitk_32x16x128_4x4 */
-                                                   {59.9, 2994},  /* sgemm_splitk_32x8x128_4x4 */
-                                                   {38.9, 4142},  /* sgemm_splitk_32x4x128_4x4 */
+                                                   {62.1, 4474},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {42.6, 3166},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {68.7, 3618},  /* sgemm_splitk_16x32x128_4x4 */
+                                                   {53.9, 2924},  /* sgemm_splitk_8x32x128_4x4 */
+                                                   {39.8, 4132},  /* sgemm_splitk_4x32x128_4x4 */
+                                                   {69.9, 3667},  /* sgemm_splitk_32x16x128_4x4 */
+                                                   {60.4, 3019},  /* sgemm_splitk_32x8x128_4x4 */
+                                                   {39.6, 4196},  /* sgemm_splitk_32x4x128_4x4 */
                                                }};
 /* END figures */
 
