@@ -616,6 +616,7 @@ typedef struct sgemm__figures {
   double latency; /* from a tile's request to its arrival */
   double ingest;  /* bytes that an SM takes in a clock, from wherever */
   double memory;  /* share of the bandwidth that a kernel sees */
+  double drift;   /* share of what tiles take in anew that costs as from memory, each k above 4096; not fitted */
   struct {
     double rate;  /* FMAs a clock of a full SM, of its 128 lanes */
     double round; /* that a round of resident blocks takes besides: its first loads and its stores */
@@ -623,49 +624,58 @@ typedef struct sgemm__figures {
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {2996,
-                                               3243,
-                                               3713,
-                                               8,
-                                               1.97,
-                                               0.0622,
-                                               0.0401,
-                                               0.0788,
+static const sgemm__figures sgemm__measured = {2197,
+                                               3651,
+                                               4982,
+                                               0,
+                                               1.64,
+                                               0.0627,
+                                               0.0437,
+                                               0.0954,
                                                73,
-                                               44.1,
-                                               0.640,
+                                               49.8,
+                                               0.707,
+                                               1.39e-05,
                                                {
-                                                   {11.0, 78},    /* sgemm_naive_32x32x1_1x1 */
-                                                   {13.5, 1115},  /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {11.9, 508},   /* sgemm_tiled_16x16x16_1x1 */
-                                                   {15.3, 217},   /* sgemm_tiled_32x32x32_1x1 */
-                                                   {35.8, 3235},  /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {44.5, 2577},  /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {73.6, 7384},  /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {84.7, 3974},  /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {95.5, 6240},  /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {87.6, 3962},  /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {116.8, 6910}, /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {100.2, 4404}, /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {108.0, 5231}, /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {89.8, 2493},  /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {72.5, 1609},  /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {60.2, 237},   /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {117.9, 9018}, /* sgemm_async_128x256x16_16x8 */
-                                                   {116.3, 8608}, /* sgemm_async_256x128x16_16x8 */
-                                                   {114.2, 5119}, /* sgemm_async_64x128x16_8x8 */
-                                                   {114.0, 5265}, /* sgemm_async_128x64x16_8x8 */
-                                                   {94.8, 2671},  /* sgemm_async_64x64x16_8x4 */
-                                                   {106.4, 8019}, /* sgemm_splitk_64x128x16_8x8 */
-                                                   {91.2, 4959},  /* sgemm_splitk_64x64x32_8x4 */
-                                                   {83.2, 3958},  /* sgemm_splitk_32x64x32_8x4 */
-                                                   {71.8, 2861},  /* sgemm_splitk_32x32x64_4x4 */
-                                                   {84.2, 7930},  /* sgemm_splitk_16x128x32_16x4 */
-                                                   {67.7, 4471},  /* sgemm_splitk_8x128x32_8x4 */
-                                                   {52.7, 4278},  /* sgemm_splitk_4x128x32_4x4 */
-                                                   {77.2, 8173},  /* sgemm_splitk_128x16x32_4x16 */
-                                                   {56.5, 3858},  /* sgemm_splitk_128x8x32_4x8 */
-                                                   {35.8, 3139},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {11.5, 1942},  /* sgemm_naive_32x32x1_1x1 */
+                                                   {14.1, 2608},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {16.0, 2735},  /* sgemm_tiled_16x16x16_1x1 */
+                                                   {16.6, 1778},  /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.8, 3518},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.3, 2918},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {72.6, 7811},  /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {83.7, 4642},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {92.9, 6747},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {86.7, 4620},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {113.8, 7166}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {99.2, 5019},  /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {105.6, 5761}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {85.0, 3637},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {71.8, 2117},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {63.5, 2064},  /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {114.2, 9367}, /* sgemm_async_128x256x16_16x8 */
+                                                   {113.0, 8756}, /* sgemm_async_256x128x16_16x8 */
+                                                   {111.7, 5264}, /* sgemm_async_64x128x16_8x8 */
+                                                   {110.6, 5365}, /* sgemm_async_128x64x16_8x8 */
+                                                   {94.2, 2999},  /* sgemm_async_64x64x16_8x4 */
+                                                   {96.2, 3752},  /* sgemm_async_32x128x32_8x4 */
+                                                   {92.6, 3649},  /* sgemm_async_128x32x32_4x8 */
+                                                   {103.5, 8298}, /* sgemm_splitk_64x128x16_8x8 */
+                                                   {91.1, 5390},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {82.3, 4810},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {74.5, 3869},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {81.1, 7273},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {64.2, 3996},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {46.3, 3462},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {79.8, 8149},  /* sgemm_splitk_128x16x32_4x16 */
+                                                   {62.1, 4474},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {42.6, 3166},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {68.7, 3618},  /* sgemm_splitk_16x32x128_4x4 */
+                                                   {53.9, 2924},  /* sgemm_splitk_8x32x128_4x4 */
+                                                   {39.8, 4132},  /* sgemm_splitk_4x32x128_4x4 */
+                                                   {69.9, 3667},  /* sgemm_splitk_32x16x128_4x4 */
+                                                   {60.4, 3019},  /* sgemm_splitk_32x8x128_4x4 */
+                                                   {39.6, 4196},  /* sgemm_splitk_32x4x128_4x4 */
                                                }};
 /* END figures */
 
@@ -676,8 +686,9 @@ typedef struct sgemm__problem {
   int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
   double sms, per_sm;       /* of the machine; 1 / sms */
   double lane;              /* 128 over the FMA lanes of an SM */
-  double ingest;            /* clocks to take in an element, if all SMs are at it */
-  double memory;            /* clocks in which memory moves the least bytes */
+  double ingest;            /* clocks to take in a byte, if all SMs are at it */
+  double byte;              /* clocks in which memory moves a byte, at its full bandwidth */
+  double bytes, memory;     /* the least that memory moves, and the clocks that takes */
 } sgemm__problem;
 
 static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_machine *machine,
@@ -696,9 +707,10 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.sms = machine->multiprocessors;
   q.per_sm = 1.0 / q.sms;
   q.lane = 128.0 / machine->lanes;
-  q.ingest = 4.0 / f->ingest * q.per_sm;
-  q.memory = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch * 1e-3 / (machine->bandwidth_gbs * f->memory) *
-             machine->clock_mhz;
+  q.ingest = q.per_sm / f->ingest;
+  q.byte = 1e-3 / machine->bandwidth_gbs * machine->clock_mhz;
+  q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
+  q.memory = q.bytes * q.byte / f->memory;
   return q;
 }
 
@@ -716,7 +728,7 @@ typedef struct sgemm__row {
   double round;         /* clocks that a round takes besides */
   double half;          /* blocks on an SM at which it has half of its rate */
   double arrival;       /* clocks from one tile of k to the next, at least */
-  double ingest;        /* clocks to take in a block's step along k, if all SMs are at it */
+  double bytes;         /* that a block takes in of a step along k */
   double plane, places; /* clocks of a plane; blocks that the machine holds */
   double steps;         /* of BK in all of k */
   double least;         /* clocks that any plan takes: all SMs at work all the time, or memory */
@@ -735,8 +747,8 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.round = f->rows[variant].round;
   r.half = f->warps * 32.0 / v->threads;
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
-  r.ingest = (v->BM + v->BN) * q->ingest;
-  r.plane = f->plane + q->m * q->n * q->batch * 2.0 * q->ingest;
+  r.bytes = 4.0 * (v->BM + v->BN);
+  r.plane = f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
   r.places = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
   r.least = f->launch + sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.round, q->memory);
@@ -766,9 +778,13 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
   const double last = rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round : 0.0;
-  const double work = rounds * full + last, taken = blocks * k * r->ingest;
+  const double work = rounds * full + last, bytes = blocks * k * r->bytes, taken = bytes * q->ingest;
   const double work2 = work * work, taken2 = taken * taken, memory2 = q->memory * q->memory;
-  return f->launch + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + sgemm__cut(plan, r, f);
+  /* Blocks that share what they read drift apart as k goes on, until the L2 holds it no longer for the last. Of what tiles
+     of 64 x 128 take in an H200 read 10 % from memory at 8192 cubed and 29 % at 16384. That is no limit by itself; it takes
+     power, and so clocks, whatever binds. */
+  const double again = k > 4096.0 ? (k - 4096.0) * f->drift * sgemm__larger(bytes - q->bytes, 0.0) * q->byte : 0.0;
+  return f->launch + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + again + sgemm__cut(plan, r, f);
 }
 
 /* 1 if the row and the machine can do the plan. */
@@ -794,14 +810,21 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
     const int row_class = any && v->production && (v->bufs < 3 || machine->arch >= 80);
     sgemm_plan plan;
     sgemm__row row;
+    int most_ranks, fills;
     plan.variant = (sgemm_variant)i;
     if (!(any || v->stage == stage) || row_class < best_class || !sgemm_compiled(plan.variant))
       continue;
     row = sgemm__row_of(plan.variant, &q, &sgemm__measured);
-    for (plan.ranks = 1; plan.ranks <= 8; plan.ranks *= 2) {
+    if (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class && row.least >= best_cost)
+      continue;
+    most_ranks = v->split && machine->arch >= 90 ? 8 : 1;
+    fills = v->bufs >= 3 && p->workspace_bytes > 0 ? 2 : 0;
+    for (plan.ranks = 1; plan.ranks <= most_ranks; plan.ranks *= 2) {
       const double places = row.places / (row.tiles * plan.ranks); /* of a round, for each block so far */
       int fill;                                                    /* planes enough for so many rounds; 0: one plane */
-      for (fill = 0; fill <= 2; fill++) {
+      if (plan.ranks > 1 && 2.0 * plan.ranks * v->BK > q.k)
+        break; /* as below, for any planes */
+      for (fill = 0; fill <= fills; fill++) {
         double cost;
         plan.planes = fill == 0 ? 1 : places * fill < 128.0 ? (int)(places * fill) : 128;
         if ((fill > 0 && plan.planes < 2) ||

@@ -56,7 +56,7 @@
   X(doublebuffered,  128, 256,  8, 16,  8,  64,  64, 4, 2, 1, 1, 1, "large results: fewest loads a result")            \
   X(doublebuffered,  128, 128,  8,  8,  8,  32,  64, 4, 2, 1, 2, 0, "results of few large tiles")                      \
   X(doublebuffered,  128,  64, 16,  8,  8,  64,  32, 4, 2, 1, 3, 1, "about one tile an SM at 1024 x 1024")             \
-  X(doublebuffered,   64,  64, 16,  8,  4,  32,  32, 4, 2, 1, 4, 0, "small or narrow results")                         \
+  X(doublebuffered,   64,  64, 16,  8,  4,  32,  32, 4, 2, 1, 6, 1, "the shortest k: six blocks an SM")                \
   X(doublebuffered,   32,  64, 16,  4,  4,  16,  32, 4, 2, 1, 4, 0, "about one tile an SM at 512 x 512")               \
   X(doublebuffered,   32,  32, 16,  4,  4,  16,  32, 4, 2, 1, 8, 0, "the smallest results")                            \
   X(async,           128, 256, 16, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results: fewest loads a result")            \
@@ -64,6 +64,8 @@
   X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "edges, middle sizes; three blocks an SM")         \
   X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3, 1, "narrow results")                                  \
   X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \
+  X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3, 1, "up to 32 rows")                                   \
+  X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3, 1, "up to 32 columns")                                \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "the same with smaller tiles")                     \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2, 1, "about one tile an SM at 512 x 512")               \
@@ -73,7 +75,13 @@
   X(splitk,            4, 128, 32,  4,  4,   4, 128, 4, 4, 4, 3, 1, "one row, and up to 4")                            \
   X(splitk,          128,  16, 32,  4, 16, 128,  16, 4, 4, 4, 2, 1, "up to 16 columns: A streams by once")             \
   X(splitk,          128,   8, 32,  4,  8, 128,   8, 4, 4, 4, 3, 1, "up to 8 columns")                                 \
-  X(splitk,          128,   4, 32,  4,  4, 128,   4, 4, 4, 4, 3, 1, "one column, and up to 4")
+  X(splitk,          128,   4, 32,  4,  4, 128,   4, 4, 4, 4, 3, 1, "one column, and up to 4")                         \
+  X(splitk,           16,  32,128,  4,  4,  16,  32, 4, 4, 8, 1, 1, "up to 16 rows, fewer columns: k in one block")    \
+  X(splitk,            8,  32,128,  4,  4,   8,  32, 4, 4,16, 1, 1, "the same for up to 8 rows")                       \
+  X(splitk,            4,  32,128,  4,  4,   4,  32, 4, 4,16, 2, 1, "the same for up to 4 rows")                       \
+  X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, fewer rows: k in one block")    \
+  X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
+  X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")
 
 /* What a tensor mode makes of an element: 2 or 3 16-bit parts and so many products, which tensor cores multiply exactly and
    sum in fp32: X([symbol] format, parts, "idea"). */
@@ -409,8 +417,8 @@ SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
 
-/* Copies from global to shared memory past the registers (cp.async, from sm_80 on; at once before). 4 bytes, zero where
-   `inside` is 0, in which case p is not read; or 16 bytes. A thread's copies since its last commit make a group; wait
+/* Copies from global to shared memory past the registers (cp.async, from sm_80 on; at once before), of 4 or of 16 bytes;
+   zeros where `inside` is 0, in which case p is not read. A thread's copies since its last commit make a group; wait
    returns when all but its `most` latest groups have arrived, which a barrier then tells the others. */
 SGEMM__DEVICE void sgemm__copy(float *shared, const float *p, int inside) {
 #if __CUDA_ARCH__ >= 800
@@ -427,6 +435,15 @@ SGEMM__DEVICE void sgemm__copy4(float *shared, const float *p) {
                : "memory");
 #else
   *(float4 *)shared = *(const float4 *)p;
+#endif
+}
+SGEMM__DEVICE void sgemm__copy4_if(int inside, float *shared, const float *p) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
+               "l"(p), "r"(inside ? 16 : 0)
+               : "memory");
+#else
+  *(float4 *)shared = inside ? *(const float4 *)p : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #endif
 }
 SGEMM__DEVICE void sgemm__copies_commit(void) {
@@ -884,6 +901,15 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int quads, sgemm__loader *l, 
         else
           sgemm__copy(to, p, 1);
       }
+    } else if (l->V == 4 && l->vectors &&
+               (l->along_k ? depth : l->limit) % 4 == 0) { /* no vector lies across an edge */
+      SGEMM__UNROLL
+      for (i = 0; i < count; i++) {
+        const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
+        const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
+        float *to = shared + sgemm__spot(l->E, l->BK, quads, l->e + e, l->k + k);
+        sgemm__copy4_if(l->e + e < l->limit && l->k + k < depth, to, p);
+      }
     } else {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
@@ -945,8 +971,16 @@ typedef struct sgemm__part {
   uint32_t rank, ranks; /* of the cluster's blocks */
 } sgemm__part;
 
+/* Slices of less than a warp take turns warp by warp, so that all warps sum at one time. */
+SGEMM__DEVICE int sgemm__slice_owns(const sgemm__shape *s, const sgemm__part *part, int piece) {
+  const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
+  const int of_a_warp = slice_threads < 32 ? 32 / slice_threads : 1;
+  return piece * of_a_warp % s->slices + piece * of_a_warp / s->slices % of_a_warp == part->slice;
+}
+
 SGEMM__DEVICE int sgemm__owns(const sgemm__shape *s, const sgemm__part *part, int piece) {
-  return !s->split || (piece % s->slices == part->slice && (uint32_t)(piece / s->slices) % part->ranks == part->rank);
+  return !s->split ||
+         (sgemm__slice_owns(s, part, piece) && (uint32_t)(piece / s->slices + piece) % part->ranks == part->rank);
 }
 
 /* acc <- the sum over the slices, of the pieces that this slice owns, slice 0 first. shared: slices * BM * BN floats that
@@ -960,7 +994,7 @@ SGEMM__DEVICE void sgemm__sum_slices(const sgemm__shape *s, const sgemm__part *p
   sgemm__barrier();
   SGEMM__UNROLL
   for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
-    if (piece % s->slices == part->slice) {
+    if (sgemm__slice_owns(s, part, piece)) {
       const float *p = shared + (piece * threads + sgemm__thread() % slice_threads) * 4;
       sgemm__load_shared4(acc + piece * 4, p);
       SGEMM__UNROLL
@@ -985,7 +1019,7 @@ SGEMM__DEVICE void sgemm__sum_ranks(const sgemm__shape *s, const sgemm__part *pa
   sgemm__barrier(); /* the slices have read */
   SGEMM__UNROLL
   for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
-    if (piece % s->slices == part->slice)
+    if (sgemm__slice_owns(s, part, piece))
       sgemm__store_shared4(own + piece * slice_threads * 4, acc + piece * 4);
     sgemm__converge();
   }
@@ -1213,7 +1247,10 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   for (i = 0; i < s->TM * s->TN; i++)
     acc[i] = 0.0f;
   tile.C += plane * p->stride_plane;
-  /* Main loop. */
+  /* Main loop. The indices were reckoned while the kernel before may still have been at work. */
+  sgemm__begin();
+  if (!sgemm__runs(p))
+    return;
   SGEMM__UNROLL_BY(1)
   for (i = 0; i < s->bufs - 1; i++, ahead -= s->BK, into += buffer) {
     if (ahead > 0) {
@@ -1292,8 +1329,9 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
   SGEMM__RULE((WM) % (TM) == 0 && (WN) % (TN) == 0, "WM and WN must be multiples of TM and TN", name)                  \
   SGEMM__RULE((V) == 1 || (V) == 4, "V must be 1 or 4", name)                                                          \
   SGEMM__RULE((TM) % (V) == 0 && (TN) % (V) == 0, "TM and TN must be multiples of V", name)                            \
-  SGEMM__RULE((slices) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, 1) % 32 == 0,                                            \
-              "a slice must be whole warps of 32 threads", name)                                                       \
+  SGEMM__RULE((slices) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slices) % 32 == 0 &&                                     \
+                  SGEMM__WHOLE(SGEMM__THREADS(BM, BN, TM, TN, 1), 32),                                                 \
+              "a slice must be whole warps of 32 threads, or a warp whole slices", name)                               \
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slices) <= 1024, "a block has at most 1024 threads", name)                \
   SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slices) * (blocks) <= 2048,                              \
               "a multiprocessor holds at most 2048 threads", name)
@@ -1368,9 +1406,7 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
     const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     float acc[(TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                                                  \
-    sgemm__begin();                                                                                                    \
-    if (sgemm__runs(&args))                                                                                            \
-      sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                               \
+    sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
   }
 
 /* The planes of any row's C: see sgemm__sum_planes(). */

@@ -402,6 +402,19 @@ static inline void sgemm__copy4(float *shared, const float *p) {
   sgemm__cpu_copy_later(shared, p, 4);
 }
 
+static inline void sgemm__copy4_if(int inside, float *shared, const float *p) {
+  static const float zeros[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  sgemm__cpu_aligned(shared);
+  if (inside) {
+    sgemm__cpu_aligned(p);
+    sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 4);
+  } else {
+    sgemm__count_skip();
+  }
+  sgemm__count_access(SGEMM__COUNT_STORE_SHARED, shared, 4);
+  sgemm__cpu_copy_later(shared, inside ? p : zeros, 4);
+}
+
 static inline void sgemm__copies_commit(void) { sgemm__cpu_running(sgemm__cpu)->group++; }
 
 static inline void sgemm__copies_wait(int most) {

@@ -28,7 +28,7 @@ def measure(nvcc, arch):
     for variant, op, registers, rest in KERNEL.findall(log):
         shared = re.search(r"(\d+) bytes smem", rest)
         kernels.setdefault(variant, {})[op] = (int(registers), int(shared[1]) if shared else 0)
-    names = re.findall(r"X\((\w+), +(\d+), +(\d+), +(\d+), +(\d+), +(\d+),", (ROOT / "sgemm_kernels.cuh").read_text())
+    names = re.findall(r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+),", (ROOT / "sgemm_kernels.cuh").read_text())
     return {v: kernels[v] for v in ("{}_{}x{}x{}_{}x{}".format(*row) for row in names)}
 
 

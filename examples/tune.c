@@ -372,7 +372,8 @@ static int fit(const char *path) {
   report(&s, &f);
   printf("static const sgemm__figures sgemm__measured = {\n    %.0f, %.0f, %.0f, %.0f, %.2f, ", f.launch, f.cluster,
          f.planes, f.plane, f.warps);
-  printf("%.4f, %.4f, %.4f, %.0f, %.1f, %.3f,\n    {\n", f.copy, f.place, f.guard, f.latency, f.ingest, f.memory);
+  printf("%.4f, %.4f, %.4f, %.0f, %.1f, %.3f, %g,\n    {\n", f.copy, f.place, f.guard, f.latency, f.ingest, f.memory,
+         f.drift);
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     printf("        {%.1f, %.0f}, /* %s */\n", f.rows[v].rate, f.rows[v].round,
            sgemm_variant_get((sgemm_variant)v)->name);

@@ -100,6 +100,10 @@ static size covered(const sgemm_variant_info *v, size s) {
 /* Floats that the slices of a block leave in shared memory for the sum over them, which loads them all. */
 static int64_t summed(const sgemm_variant_info *v, size t) { return v->slices > 1 ? v->slices * t.m * t.n : 0; }
 
+/* Lanes of a warp that belong to one slice; with fewer than 32, slices share a warp, and what their lanes meet in a bank
+   has no closed form here. */
+static int lanes_of(const sgemm_variant_info *v) { return v->threads / v->slices < 32 ? v->threads / v->slices : 32; }
+
 /* NULL, or the first counter that does not follow from the row and the size alone. beta = 0. */
 static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
   const size t = covered(v, s);
@@ -132,7 +136,7 @@ static void closed_forms(const sgemm_variant_info *v, int ops, size s, const sge
 /* ---- Properties of a row ----------------------------------------------------------------------------------------- */
 
 /* Two by three tiles, of a depth that every BK divides. */
-static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 3 * v->BN, 64}; }
+static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 3 * v->BN, v->BK > 64 ? v->BK : 64}; }
 
 /* How an operand gets to shared memory: T results of a thread along it, E elements of a tile. */
 typedef struct way {
@@ -176,9 +180,11 @@ static void tile_multiples(sgemm_variant variant) {
     closed_forms(v, ops, s, &c);
     COUNT(v, ops, &c, fma_instructions, results * s.k / 32);
     COUNT(v, ops, &c, global_load_requests, of_a / (32 * a.V) + of_b / (32 * b.V));
-    COUNT(v, ops, &c, global_store_requests, results / warp);
-    COUNT(v, ops, &c, shared_load_requests, c.shared_load_bytes / 4 / warp);
-    COUNT(v, ops, &c, shared_load_conflicts, 0);
+    COUNT(v, ops, &c, global_store_requests, results / (lanes_of(v) * v->V));
+    COUNT(v, ops, &c, shared_load_requests,
+          (c.shared_load_bytes / 4 - summed(v, s)) / warp + summed(v, s) / (lanes_of(v) * v->V));
+    if (lanes_of(v) == 32)
+      COUNT(v, ops, &c, shared_load_conflicts, 0);
     COUNT(v, ops, &c, shared_store_conflicts, conflicts_of(v, a, of_a) + conflicts_of(v, b, of_b));
     /* Lanes one below the other write half a sector each, or of naive an eighth. */
     COUNT(v, ops, &c, global_store_sectors, results / (down ? 1 : v->WN == v->TN ? 4 : 8));
@@ -212,7 +218,9 @@ static void wavefronts(sgemm_variant variant) {
       COUNT(v, ops, &c, shared_store_wavefronts, placed / 32);
       COUNT(v, ops, &c, shared_store_requests, placed / 32);
     } else {
-      COUNT(v, ops, &c, shared_load_wavefronts, (column ? 4 : 2) * from_a + (row ? 4 : 2) * from_b + summed(v, s) / 32);
+      if (lanes_of(v) == 32)
+        COUNT(v, ops, &c, shared_load_wavefronts,
+              (column ? 4 : 2) * from_a + (row ? 4 : 2) * from_b + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_wavefronts, placed / 32 + conflicts + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_requests, turned / 32 + (placed - turned) / 128 + summed(v, s) / 128);
     }
@@ -239,7 +247,10 @@ typedef struct fetched {
    describes it. first: the tile's first element. */
 static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld, int64_t rows, int64_t depth,
                   fetched *sum) {
-  const int E = w.E, W = w.along_k ? w.W : 1, all = rows >= E && depth >= v->BK && (w.V == 1 || ld % 4 == 0);
+  const int E = w.E, W = w.along_k ? w.W : 1, aligned = w.V == 1 || ld % 4 == 0;
+  /* Pipelines copy vectors at edges too, if none lies across. */
+  const int all = aligned &&
+                  ((rows >= E && depth >= v->BK) || (v->bufs >= 3 && w.V == 4 && (w.along_k ? depth : rows) % 4 == 0));
   int start, f, lane;
   for (start = 0; start < E * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
     for (f = 0; f < (all ? 1 : w.V); f++) {
@@ -284,11 +295,11 @@ static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64
   *requests = *sectors = 0;
   for (row0 = 0; row0 < s.m; row0 += v->BM)
     for (col0 = 0; col0 < s.n; col0 += v->BN)
-      for (w = 0; w < v->threads / v->slices / 32; w++)
+      for (w = 0; w < v->threads / v->slices / lanes_of(v); w++)
         for (piece = 0; piece < pieces; piece++) {
           int64_t whole[32], parts[4][32];
           int wholes = 0, count[4] = {0};
-          for (lane = 0; lane < 32; lane++) {
+          for (lane = 0; lane < lanes_of(v); lane++) {
             const int t = w * 32 + lane, l = t % group, q = l / 4, i = piece / wide, j = piece % wide;
             int m = l / lanes_n, n = l % lanes_n;
             int64_t row, col;
@@ -334,9 +345,12 @@ static void ragged(sgemm_variant variant) {
         COUNT(v, ops, &c, global_load_requests, f.requests);
         COUNT(v, ops, &c, global_load_sectors, f.sectors);
         COUNT(v, ops, &c, fma_instructions, c.fma_threads / 32);
-        COUNT(v, ops, &c, shared_load_requests, c.shared_load_bytes / 4 / (32 * v->V));
+        COUNT(v, ops, &c, shared_load_requests,
+              (c.shared_load_bytes / 4 - summed(v, covered(v, s))) / (32 * v->V) +
+                  summed(v, covered(v, s)) / (lanes_of(v) * v->V));
       }
-      COUNT(v, ops, &c, shared_load_conflicts, 0);
+      if (lanes_of(v) == 32)
+        COUNT(v, ops, &c, shared_load_conflicts, 0);
       COUNT(v, ops, &c, shared_store_conflicts, f.conflicts);
       /* beta reads each result once, as it is stored, for one FMA. */
       COUNT(v, ops, &b, fma_threads, c.fma_threads + s.m * s.n);
@@ -369,7 +383,7 @@ static void ranks_and_planes(sgemm_variant variant) {
       COUNT(v, ops, &c, global_store_requests, one.global_store_requests);
       COUNT(v, ops, &c, shared_load_bytes, one.shared_load_bytes + 4 * (sums + results * ranks));
       COUNT(v, ops, &c, shared_store_bytes, one.shared_store_bytes + 4 * (sums + results * ranks));
-      COUNT(v, ops, &c, shared_load_conflicts, 0);
+      COUNT(v, ops, &c, shared_load_conflicts, one.shared_load_conflicts);
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
       COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 1 + 3));
     }

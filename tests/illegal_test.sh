@@ -13,7 +13,7 @@ WM and WN must be multiples of TM and TN + a direct stage computes one result a 
 V must be 1 or 4 + a direct stage computes one result a thread                       | naive,           64,  16,   1,   2,   2,  64,  16, 2, 0, 1, 1
 TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   2,   4,  64,  16, 4, 0, 1, 1
 TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   4,   2,  64,  16, 4, 0, 1, 1
-a slice must be whole warps of 32 threads                                            | naive,            4,   4,   1,   1,   1,   4,   4, 1, 0, 1, 1
+a slice must be whole warps of 32 threads, or a warp whole slices                    | naive,            4,   4,   1,   1,   1,   4,   4, 1, 0, 1, 1
 a block has at most 1024 threads                                                     | naive,           64,  32,   1,   1,   1,  64,  32, 1, 0, 1, 1
 a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 5
 a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 0
@@ -29,7 +29,7 @@ a direct stage computes one result a thread                                     
 static shared memory is at most 48 KiB                                               | doublebuffered, 128, 128,  32,   8,   8,  32,  64, 4, 2, 1, 1
 a direct stage computes one result a thread                                          | naive,           32,  32,   1,   1,   1,  32,  32, 1, 1, 1, 1
 a direct stage computes one result a thread                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 2, 2
-a slice must be whole warps of 32 threads + a direct stage computes one result a thread | naive,           32,  32,   1,   1,   1,  32,  32, 1, 0, 0, 1
+a slice must be whole warps of 32 threads, or a warp whole slices + a direct stage computes one result a thread | naive,           32,  32,   1,   1,   1,  32,  32, 1, 0, 0, 1
 a stage before async has the buffers of its body and one slice                       | vectorized,      64,  64,   8,   8,   8,  64,  64, 4, 2, 1, 1
 a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
 a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,  16,   8,   4,  32,  32, 4, 2, 2, 1

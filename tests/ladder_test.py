@@ -182,20 +182,23 @@ class Numbers(LadderTest):
     def test_closed_forms(self):
         """Loads a result and intensities of the textbooks, on tile multiples."""
         slices = {"sgemm_{}_{}x{}x{}_{}x{}".format(*row[:6]): int(row[6]) for row in re.findall(
-            r"X\((\w+), +(\d+), +(\d+), +(\d+), +(\d+), +(\d+), +\d+, +\d+, \d, \d, (\d),",
+            r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+), *\d+, *\d+, \d, \d, *(\d+),",
             (ROOT / "sgemm_kernels.cuh").read_text())}
-        rows = {row["variant"]: row for row in self.rows("--m", "256", "--n", "256", "--k", "64")}
+        sides = ["--m", "256", "--n", "256"]
+        rows = {row["variant"]: row for row in self.rows(*sides, "--k", "64")}
         self.assertEqual(list(slices), list(rows))
+        rows.update((row["variant"], row) for row in self.rows(*sides, "--k", "128", "--variants", "*x128_4x4"))
         for name, row in rows.items():
             BM, BN, BK, TM, TN = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)$", name).groups())
-            loads = 128 if BK == 1 else 64 / BM + 64 / BN
+            k = max(64, BK)
+            loads = 2 * k if BK == 1 else k / BM + k / BN
             self.assertAlmostEqual(float(row["global_loads_per_result"]), loads, msg=name)
-            self.assertEqual(float(row["fma_threads"]), 256 * 256 * 64)
+            self.assertEqual(float(row["fma_threads"]), 256 * 256 * k)
             if BK > 1:
-                sectors = 64 / BN + 64 / BM * max(1, 8 / BN)  # a row of B's tile may be part of a sector
-                self.assertAlmostEqual(float(row["global_flop_per_byte"]), 32 / sectors, places=5, msg=name)
-                shared = 64 / TM + 64 / TN + (slices[name] if slices[name] > 1 else 0)  # and the sum over the slices
-                self.assertAlmostEqual(float(row["shared_flop_per_byte"]), 32 / shared, places=5, msg=name)
+                sectors = k / BN + k / BM * max(1, 8 / BN)  # a row of B's tile may be part of a sector
+                self.assertAlmostEqual(float(row["global_flop_per_byte"]), k / 2 / sectors, places=5, msg=name)
+                shared = k / TM + k / TN + (slices[name] if slices[name] > 1 else 0)  # and the sum over the slices
+                self.assertAlmostEqual(float(row["shared_flop_per_byte"]), k / 2 / shared, places=5, msg=name)
 
     def test_roofs(self):
         row, = self.rows("--sizes", "64", "--variants", "*tiled_32*", "--peak", "1000", "--bandwidth", "100")
@@ -222,7 +225,9 @@ class Numbers(LadderTest):
         self.assertAlmostEqual(float(row["occupancy_percent"]), 100 * 32 / 48, places=4)  # one block's warps
         for gpu in ["H200", "A100", "RTX3090", "RTX3070"]:
             for row in self.rows("--sizes", "16", "--gpu", gpu):
-                self.assertTrue(0 < float(row["occupancy_percent"]) <= 100)
+                large = re.search("_(16x32|32x16)x128_", row["variant"])  # 113 KiB; there a block may have 99
+                least = 0 if large and gpu.startswith("RTX") else 1
+                self.assertTrue(least <= float(row["occupancy_percent"]) <= 100)
 
 
 class Outputs(LadderTest):
@@ -393,7 +398,7 @@ class Gpu(LadderTest):
                          [(shape, mode, variant) for shape in ("tall", "wide", "batch") for mode in ("hot", "cold")
                           for variant in ("cublas", "production")])
         self.assertTrue(all(row["samples"] == "3" and float(row["error_over_bound"]) <= 1 for row in rows))
-        _, rows, _ = self.suite("--production", "--variants", "*_64x64x16_8x4")
+        _, rows, _ = self.suite("--production", "--variants", "*async_64x64x16_8x4")
         self.assertEqual([row["variant"] for row in rows],
                          3 * ["cublas", "production", "sgemm_async_64x64x16_8x4"])
 
@@ -419,7 +424,7 @@ class Gpu(LadderTest):
 
     def test_no_score(self):
         """Without production, without names, and on standard output that belongs to a program."""
-        out, _, context = self.suite("--variants", "*_64x64x16_8x4")
+        out, _, context = self.suite("--variants", "*async_64x64x16_8x4")
         self.assertNotIn("score", out + " ".join(context))
         status, out, err = self.run_program(self.program, "--sizes", "16", "--production-only", "--reps", "1")
         self.assertEqual((status, err), (0, ""))
