@@ -1173,9 +1173,10 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   const sgemm__place place = sgemm__place_of_thread(s);
   const int a_quads = SGEMM__QUADS(s->TM, s->BK, s->a_along_k), b_quads = SGEMM__QUADS(s->TN, s->BK, s->b_along_k);
   const int depth = s->BK / s->slices, slice_k = part.slice * depth; /* of each tile, this slice's k */
-  const int anyway = sgemm__load_anyway(s->TM * s->TN != 64);        /* rows of 8 x 8 are slower by it */
   const int buffer_b = SGEMM__TILE_FLOATS(s->BM, s->BK);             /* where B's tile begins in a buffer */
   const int buffer = buffer_b + SGEMM__TILE_FLOATS(s->BN, s->BK);
+  /* Rows of 8 x 8 are slower by it, and upright ones with op NN. */
+  const int anyway = sgemm__load_anyway(s->TM * s->TN != 64 && !(s->BM > s->BN && s->a_along_k && !s->b_along_k));
   sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k, tile.A + begin * (s->a_along_k ? 1 : p->lda),
