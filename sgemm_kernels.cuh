@@ -330,6 +330,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__SHARED_MBARRIERS(array, count) __shared__ sgemm__mbarrier array[count]
 #define SGEMM__KERNEL_POINTER(name) (const void *)name
 #define sgemm__converge() ((void)0) /* lanes that skipped a guarded access have caught up: the CPU model counts by it */
+#define sgemm__load_anyway(faster) (faster) /* what nobody uses, where a branch costs more; not on the CPU model */
 typedef const void *sgemm__kernel;
 
 SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
@@ -983,11 +984,12 @@ SGEMM__DEVICE int sgemm__owns(const sgemm__shape *s, const sgemm__part *part, in
          (sgemm__slice_owns(s, part, piece) && (uint32_t)(piece / s->slices + piece) % part->ranks == part->rank);
 }
 
-/* acc <- the sum over the slices, of the pieces that this slice owns, slice 0 first. shared: slices * BM * BN floats that
-   nobody uses any more, each thread's pieces side by side with the other threads'. */
+/* acc <- the sum over the slices, of the pieces that this slice owns, slice 0 first. shared: slices * BM * BN floats, of
+   tiles that are multiplied, each thread's pieces side by side with the other threads'. */
 SGEMM__DEVICE void sgemm__sum_slices(const sgemm__shape *s, const sgemm__part *part, float *shared, float *acc) {
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices), slice_threads = threads / s->slices;
   int piece, slice, v;
+  sgemm__barrier(); /* the loads behind the last tile have read */
   SGEMM__UNROLL
   for (piece = 0; piece < s->TM * s->TN / 4; piece++)
     sgemm__store_shared4(shared + (piece * threads + sgemm__thread()) * 4, acc + piece * 4);
@@ -1216,7 +1218,8 @@ SGEMM__DEVICE int sgemm__step_at(int T, int quads, int k) { return quads ? k / 4
 
 /* async, splitk: `bufs` tiles of A and of B on their way or in use at a time. A step's fragments load while the step before
    multiplies, across tiles too: with the last step of a tile still to multiply, each thread waits for its own copies of the
-   next tile, and one barrier tells all that it is there and that nobody reads this one any more. */
+   next tile, and one barrier tells all that it is there and that nobody reads this one any more. Behind the last tile a step
+   loads that nobody multiplies: around it a branch would cut the loop in two, and FMAs would not cover those loads. */
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s, float *shared, float *acc, float *a,
                                     float *b) {
   /* Indices. k is cut into planes, one launch's share each, a plane among the ranks of a cluster, each tile's k among the
@@ -1233,6 +1236,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   const int depth = s->BK / s->slices, slice_k = part.slice * depth; /* of each tile, this slice's k */
   const int buffer_b = SGEMM__TILE_FLOATS(s->BM, s->BK);             /* where B's tile begins in a buffer */
   const int buffer = buffer_b + SGEMM__TILE_FLOATS(s->BN, s->BK);
+  /* Rows of 8 x 8 are slower by it, and upright ones with op NN. */
+  const int anyway = sgemm__load_anyway(s->TM * s->TN != 64 && !(s->BM > s->BN && s->a_along_k && !s->b_along_k));
   sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k, tile.A + begin * (s->a_along_k ? 1 : p->lda),
@@ -1282,7 +1287,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
         sgemm__barrier();
         from = from == shared + (s->bufs - 1) * buffer ? shared : from + buffer;
       }
-      if (next > 0 || rest > s->BK) {
+      if (anyway || next > 0 || rest > s->BK) {
         if (!a_quads || next % 4 == 0)
           sgemm__load_step(a + sgemm__step_at(s->TM, a_quads, next), from, s->BM, s->BK, a_quads, place.row,
                            slice_k + next, s->TM, place.down);
@@ -1294,7 +1299,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
                                 b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN);
     }
   }
-  /* Epilogue. Nobody reads a tile any more: the last barrier was behind the last load. */
+  /* Epilogue. */
   if (s->slices > 1)
     sgemm__sum_slices(s, &part, shared, acc);
   if (ranks > 1)

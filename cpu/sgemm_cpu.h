@@ -287,6 +287,7 @@ static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->bloc
 static inline uint32_t sgemm__blocks(void) { return sgemm__cpu->grid->size.x; }
 static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }
 static inline void sgemm__converge(void) { sgemm__count_converge(); }
+static inline int sgemm__load_anyway(int faster) { return (void)faster, 0; } /* loads and counts what is used */
 
 static inline float sgemm__fma(float a, float b, float c) {
   sgemm__count_fma();

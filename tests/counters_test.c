@@ -111,7 +111,7 @@ static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_
   const int64_t fragments = direct(v) ? 0 : t.m * t.n * t.k / v->TM + t.m * t.n * t.k / v->TN;
   const int64_t placed = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
   const int64_t barriers = direct(v)      ? 0
-                           : v->bufs >= 2 ? 1 + steps + (v->slices > 1) /* the sum over the slices */
+                           : v->bufs >= 2 ? 1 + steps + 2 * (v->slices > 1) /* the sum over the slices */
                                           : 2 * steps;
 #define FIRST(counter, want)                                                                                           \
   compared++;                                                                                                          \
@@ -385,7 +385,7 @@ static void ranks_and_planes(sgemm_variant variant) {
       COUNT(v, ops, &c, shared_store_bytes, one.shared_store_bytes + 4 * (sums + results * ranks));
       COUNT(v, ops, &c, shared_load_conflicts, one.shared_load_conflicts);
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
-      COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 1 + 3));
+      COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 2 + 3));
     }
     for (planes = 2; planes <= 7; planes += 5) {
       const sgemm_counts c = counts_of_plan(variant, 1, planes, ops, s, 0.5f);
