@@ -523,7 +523,7 @@ static double rms_of(const problem *q) {
   return sqrt(squares / (double)(q->p.m * q->p.n));
 }
 
-/* Case i of a row: sizes off its tile, ops and order in turn, padding, alpha and beta, batches and planes. In the last two
+/* Case i of a row: sizes off its tile, ops and order in turn, padding, alpha and beta, batches and planes. In the last three
    the split takes whole panels, in vectors where they are aligned. 0: no such. */
 static int tensor_case(problem *q, int row, layer layer, int i) {
   static const struct {
@@ -538,7 +538,8 @@ static int tensor_case(problem *q, int row, layer layer, int i) {
                {-127, -31, 7, 1, 2, 0, 1, 1.0f, 0.0f}, {-64, -33, 431, 3, 1, PRIME, 0, 1.0f, 0.0f},
                {-60, -47, 96, 1, 3, 4, 2, 0.5f, 0.5f}, {-71, -13, 515, 3, 2, 3, 0, 2.0f, 1.0f},
                {-96, 6, 40, 1, 1, 2, 0, 1.0f, -1.0f},  {-112, -2, 40, 1, 2, 2, 0, 1.0f, 0.0f},
-               {-60, 8, 132, 1, 1, 0, 0, 1.0f, 0.0f},  {-110, 8, 132, 1, 2, 0, 0, 1.0f, 0.0f}};
+               {-60, 8, 132, 1, 1, 0, 0, 1.0f, 0.0f},  {-110, 8, 132, 1, 2, 0, 0, 1.0f, 0.0f},
+               {-110, 8, 132, 1, 2, 0, 0, 1.0f, 0.0f}};
   const sgemm_tensor_info *v = sgemm_tensor_get((sgemm_tensor)row);
   if (i >= (int)(sizeof cases / sizeof *cases))
     return 0;
