@@ -113,9 +113,9 @@ enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4, SGEMM__TOLD_PITCH = 20 };
 
 /* An operand's panel of 64 rows and 128 k, the number-th, by a block: into shared memory, 4 k of a row at a time; from there
    a thread takes 16 k of a row into registers, finds with the seven others of the row its unit, and writes the parts, 16
-   bytes at a time. Few instructions matter: 800 a warp would bind, not memory. X has `extent` rows of k elements, which
-   are along_k or ld apart. told: for each of the 64 rows, the largest sizes of its threads and the sums of their
-   sizes. */
+   bytes at a time. Instructions count: with 800 a warp they took as long as memory does. X has `extent` rows of k_all
+   elements, side by side if along_k, else ld apart, and a batch every `stride`. told: for each of the 64 rows, the
+   largest sizes of its threads and the sums of their sizes. */
 SGEMM__DEVICE void sgemm__split_panel(const sgemm__operand *o, const float *X, int64_t ld, int64_t stride,
                                       int64_t extent, int64_t k_all, int along_k, uint32_t number, int format,
                                       float *shared, float *told, uint32_t *mark) {
@@ -132,9 +132,9 @@ SGEMM__DEVICE void sgemm__split_panel(const sgemm__operand *o, const float *X, i
   const int rows_on = along_k ? 16 : 0, k_on = along_k ? 0 : 32;
   const int64_t step = along_k ? 1 : ld, on = (along_k ? 16 : 32) * ld;
   const float *from = X + batch * stride + (e0 + row) * (along_k ? ld : 1) + (k0 + k) * step;
-  const int rows = (int)(extent - e0 < SGEMM__PANEL ? extent - e0
-                                                    : SGEMM__PANEL);             /* of the panel, inside X; below 1: */
-  const int ks = (int)(k_all - k0 < SGEMM__UNIT_K ? k_all - k0 : SGEMM__UNIT_K); /* it is padding */
+  /* Of the panel, inside X; in the padding there are none. */
+  const int rows = (int)(extent - e0 < SGEMM__PANEL ? extent - e0 : SGEMM__PANEL);
+  const int ks = (int)(k_all - k0 < SGEMM__UNIT_K ? k_all - k0 : SGEMM__UNIT_K);
   float x[16], unit, whole, scale, all = 0.0f, some[4];
   uint32_t largest = 0, least = UINT32_MAX, bits = 0, lost = 0;
   int i, j, part, exponent;
