@@ -438,7 +438,7 @@ SGEMM__DEVICE void sgemm__copy4(float *shared, const float *p) {
   *(float4 *)shared = *(const float4 *)p;
 #endif
 }
-SGEMM__DEVICE void sgemm__copy4_if(int inside, float *shared, const float *p) {
+SGEMM__DEVICE void sgemm__copy4_if(float *shared, const float *p, int inside) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
                "l"(p), "r"(inside ? 16 : 0)
@@ -909,7 +909,7 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int quads, sgemm__loader *l, 
         const int e = sgemm__step_e(l, i), k = sgemm__step_k(l, i);
         const float *p = l->next + (l->along_k ? e * l->ld + k : k * l->ld + e);
         float *to = shared + sgemm__spot(l->E, l->BK, quads, l->e + e, l->k + k);
-        sgemm__copy4_if(l->e + e < l->limit && l->k + k < depth, to, p);
+        sgemm__copy4_if(to, p, l->e + e < l->limit && l->k + k < depth);
       }
     } else {
       SGEMM__UNROLL

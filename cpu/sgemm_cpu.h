@@ -403,7 +403,7 @@ static inline void sgemm__copy4(float *shared, const float *p) {
   sgemm__cpu_copy_later(shared, p, 4);
 }
 
-static inline void sgemm__copy4_if(int inside, float *shared, const float *p) {
+static inline void sgemm__copy4_if(float *shared, const float *p, int inside) {
   static const float zeros[4] = {0.0f, 0.0f, 0.0f, 0.0f};
   sgemm__cpu_aligned(shared);
   if (inside) {
