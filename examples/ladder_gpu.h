@@ -96,8 +96,8 @@ typedef struct meter {
   void *workspace;
   void *room; /* the workspace of the tensor mode at hand */
   int64_t room_bytes;
-  char *prepared; /* for it: B of one set after the other; NULL: not asked for */
-  size_t pitch_prepared;
+  char *prepared[2]; /* for it: A and B of one set after the other; NULL: not asked for */
+  size_t pitch_prepared[2];
   nvml nvml;
   cudaEvent_t start, stop;
   double cublas_ms, cublas_error; /* of the problem at hand */
@@ -136,7 +136,7 @@ static int open_meter(meter *m, const options *o, report *r) {
   add_text(r, "cublas", m->cublas_version);
   add_text(r, "driver", m->nvml.device != NULL ? m->nvml.driver : NULL);
   if (o->prepared)
-    add_text(r, "prepared", "B");
+    add_text(r, "prepared", o->prepared_both ? "A and B" : "B");
   return 0;
 }
 
@@ -168,39 +168,47 @@ static sgemm_params params_of(const meter *m, subject s, const data *d, int set)
   } else if (is_production(s)) {
     p.workspace = m->room;
     p.workspace_bytes = m->room_bytes;
-    p.prepared_b = m->prepared == NULL ? NULL : m->prepared + (size_t)set * m->pitch_prepared;
+    p.prepared_a = m->prepared[0] == NULL ? NULL : m->prepared[0] + (size_t)set * m->pitch_prepared[0];
+    p.prepared_b = m->prepared[1] == NULL ? NULL : m->prepared[1] + (size_t)set * m->pitch_prepared[1];
   }
   return p;
 }
 
 static void close_subject(meter *m) {
   machine_free(m->room);
-  machine_free(m->prepared);
+  machine_free(m->prepared[0]);
+  machine_free(m->prepared[1]);
   m->room = NULL;
   m->room_bytes = 0;
-  m->prepared = NULL;
+  m->prepared[0] = m->prepared[1] = NULL;
+}
+
+/* Prepares one operand, 0 for A or 1 for B, of all sets. 0 is success. */
+static int prepare(meter *m, subject s, const data *d, int operand) {
+  sgemm_params p = params_of(m, s, d, 0);
+  const size_t pitch = (size_t)sgemm__ceil_div(sgemm_prepared_bytes(&p, "AB"[operand]), 256) * 256;
+  char *memory = (char *)machine_alloc((size_t)d->sets * pitch);
+  int set;
+  m->prepared[operand] = memory;
+  m->pitch_prepared[operand] = pitch;
+  for (set = 0; set < d->sets && memory != NULL; set++) {
+    p = params_of(m, s, d, set);
+    if (sgemm_prepare(&p, "AB"[operand], memory + (size_t)set * pitch, NULL) != SGEMM_SUCCESS)
+      return 1;
+  }
+  return memory == NULL;
 }
 
 /* What a subject needs besides the matrices. 0 is success. */
 static int open_subject(meter *m, subject s, const data *d, const options *o) {
   sgemm_params p;
   int64_t bytes;
-  int set;
   close_subject(m);
   if (mode_of(s) == SGEMM_STRICT)
     return 0;
+  if ((o->prepared && prepare(m, s, d, 1)) || (o->prepared_both && prepare(m, s, d, 0)))
+    return 1;
   p = params_of(m, s, d, 0);
-  if (o->prepared) {
-    m->pitch_prepared = (size_t)sgemm__ceil_div(sgemm_prepared_bytes(&p, 'B'), 256) * 256;
-    m->prepared = (char *)machine_alloc((size_t)d->sets * m->pitch_prepared);
-    if (m->prepared == NULL)
-      return 1;
-    for (set = 0; set < d->sets; set++) {
-      p = params_of(m, s, d, set);
-      if (sgemm_prepare(&p, 'B', m->prepared + (size_t)set * m->pitch_prepared, NULL) != SGEMM_SUCCESS)
-        return 1;
-    }
-  }
   if (sgemm_workspace_query(&p, &bytes) != SGEMM_SUCCESS)
     return 1;
   if (bytes > 0)

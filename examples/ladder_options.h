@@ -36,6 +36,7 @@ static const char usage[] =
     "has\n"
     "                       the workspace that sgemm_workspace_query() asks for, strict fp32 has cuBLAS's 32 MiB\n"
     "  --prepared           the tensor modes with B prepared before the timing starts\n"
+    "  --prepared-both      with A as well: what the multiplying kernels alone reach\n"
     "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers: fp16 at 3 k for "
     "tensor,\n"
     "                       bf16 at 6 k for tensor_full, of every shape but batches; without the option of squares "
@@ -92,7 +93,7 @@ typedef struct options {
   char stages[SGEMM_STAGE_COUNT]; /* 1: asked for */
   const char *variants;           /* glob, or NULL */
   char modes[MODE_COUNT];         /* 1: asked for */
-  int production, production_only, errors, prepared, ceilings, hot, cold;
+  int production, production_only, errors, prepared, prepared_both, ceilings, hot, cold;
   int reps; /* 0: until the spread is small or the time is up */
   double seconds;
   const char *gpu;
@@ -268,9 +269,10 @@ static int is_one_of(const char *name, const char *const *names) {
 
 /* Where the option's presence is kept; NULL if it is none of those without a value. */
 static int *flag_of(options *o, const char *name) {
-  static const char *const names[] = {
-      "--production", "--production-only", "--errors", "--prepared", "--ceilings", "--hot", "--cold"};
-  int *const flags[] = {&o->production, &o->production_only, &o->errors, &o->prepared, &o->ceilings, &o->hot, &o->cold};
+  static const char *const names[] = {"--production",    "--production-only", "--errors", "--prepared",
+                                      "--prepared-both", "--ceilings",        "--hot",    "--cold"};
+  int *const flags[] = {&o->production,    &o->production_only, &o->errors, &o->prepared,
+                        &o->prepared_both, &o->ceilings,        &o->hot,    &o->cold};
   size_t i;
   for (i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0)
@@ -284,8 +286,8 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
   static const char *const valued[] = {"--m",    "--n",         "--k",        "--sizes", "--shapes",   "--op",
                                        "--mode", "--stages",    "--variants", "--time",  "--reps",     "--gpu",
                                        "--peak", "--bandwidth", "--csv",      "--json",  "--markdown", NULL};
-  static const char *const gpu_only[] = {"--errors", "--mode", "--prepared", "--ceilings", "--hot",
-                                         "--cold",   "--time", "--reps",     NULL};
+  static const char *const gpu_only[] = {"--errors", "--mode", "--prepared", "--prepared-both", "--ceilings",
+                                         "--hot",    "--cold", "--time",     "--reps",          NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
   static list sides[3];
   char op[3] = "NN";
@@ -382,6 +384,7 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     return fail("--production-only measures none of the rows that this option picks", asked_rows);
   o->production |= o->production_only || o->errors || asked_mode;
   o->modes[SGEMM_STRICT] |= !asked_mode;
+  o->prepared |= o->prepared_both;
   if ((o->prepared || o->ceilings) && !o->modes[SGEMM_TENSOR] && !o->modes[SGEMM_TENSOR_FULL])
     return fail("only a tensor mode of --mode has it", o->prepared ? "--prepared" : "--ceilings");
   if ((o->modes[SGEMM_TENSOR] || o->modes[SGEMM_TENSOR_FULL]) && !sgemm_tensor_compiled())

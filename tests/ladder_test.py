@@ -108,7 +108,8 @@ class Arguments(LadderTest):
 
     def test_timing_is_for_gpus(self):
         for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"],
-                          ["--mode", "strict"], ["--mode", "tensor"], ["--prepared"], ["--ceilings"]]:
+                          ["--mode", "strict"], ["--mode", "tensor"], ["--prepared"],
+                          ["--prepared-both"], ["--ceilings"]]:
             self.refused(*arguments, says="this is the CPU model")
 
     def test_files(self):
@@ -524,6 +525,12 @@ class Gpu(LadderTest):
                 continue
             self.assertEqual(row["variant"], before["variant"] + "_prepared")
             self.assertLess(int(row["workspace_bytes"]), int(before["workspace_bytes"]) - 256 * 128 * 4)
+        _, both, context = self.suite(*arguments, "--prepared-both", shapes=shapes)
+        self.assertEqual(context["prepared"], "A and B")
+        self.assertEqual([[row[key] for key in keys] for row in both], [[row[key] for key in keys] for row in split])
+        for before, row in zip(rows, both):
+            if row["variant"] != "cublas":
+                self.assertLess(int(row["workspace_bytes"]), int(before["workspace_bytes"]) - 128 * 256 * 4)
 
     def test_ceilings(self):
         shapes = HEADER + "tall,128,70,64,1,NN\nsmall,9,70,5,1,TN\nbatch,70,64,65,2,TT\n"
@@ -547,7 +554,8 @@ class Gpu(LadderTest):
     def test_wrong_modes(self):
         for arguments, says in [(["--mode", ""], "--mode is"), (["--mode", "tensor,"], "--mode is"),
                                 (["--mode", "full"], "--mode is"), (["--mode"], "needs a value"),
-                                (["--prepared"], "tensor mode"), (["--mode", "strict", "--ceilings"], "tensor mode")]:
+                                (["--prepared"], "tensor mode"), (["--prepared-both"], "tensor mode"),
+                                (["--mode", "strict", "--ceilings"], "tensor mode")]:
             status, out, err = self.run_program(self.program, *arguments)
             self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
             self.assertIn(says, err)
