@@ -257,9 +257,10 @@ typedef struct sgemm_machine {
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
-/* An operand of a tensor mode, split: row i of op(A), or column i of op(B), is row i of it. docs/tensor.md draws it. */
+/* An operand of a tensor mode, split: row i of op(A), or column i of op(B), is row i of it. docs/tensor.md draws it. Or an
+   operand of tma, packed, without units and marks: see sgemm__pack(). */
 typedef struct sgemm__operand {
-  void *planes;    /* 16-bit parts, in the order in which tensor cores take them */
+  void *planes;    /* 16-bit parts, in the order in which tensor cores take them; or fp32, as FMAs do */
   float *units;    /* powers of two: what 1 stands for, for each row and SGEMM__UNIT_K of k */
   uint32_t *marks; /* what is to be known of each SGEMM__PANEL rows and SGEMM__UNIT_K of k: see SGEMM__MARK_LOST */
   int64_t rows;    /* whole panels */
@@ -282,7 +283,10 @@ typedef struct sgemm__args {
   uint32_t *verdict;         /* of the tensor mode's guard: 0, or why it fired; NULL: no such mode */
   int when_fired;            /* where there is a verdict: 1: the kernel runs if the guard fired; 0: if it did not */
   int trans_a, trans_b;      /* 1: op T */
-  sgemm__operand a, b;       /* of a tensor mode */
+  sgemm__operand a, b;       /* of a tensor mode or of tma */
+  uint32_t shares,
+      groups;      /* of tma: SMs that share the tiles that make no whole round, 0: none do; see sgemm__job_of() */
+  float *partials; /* for it: two partial tiles a share */
 } sgemm__args;
 
 /* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
@@ -295,7 +299,8 @@ typedef struct sgemm__grid {
 #include "sgemm_kernels.cuh" /* the stages, the variants, and under SGEMM_IMPLEMENTATION the kernels */
 
 typedef struct sgemm_variant_info {
-  const char *name;       /* sgemm_tiled_32x32x32_1x1; its kernels append _nn, _nt, _tn, _tt for the ops of A and B */
+  const char *name;       /* sgemm_tiled_32x32x32_1x1; its kernels append _nn, _nt, _tn, _tt for the ops of A and B,
+                             where they do not multiply packed operands */
   const char *stage_name; /* tiled */
   const char *reason;     /* why the row is there */
   sgemm_stage stage;
@@ -306,6 +311,7 @@ typedef struct sgemm_variant_info {
   int bufs;       /* tiles of each operand that shared memory holds at a time */
   int slices;     /* groups of threads that share each tile's k */
   int split;      /* 1: the blocks of a cluster may share a tile's k */
+  int packs;      /* 1: operands are packed into the workspace; sm_90a alone */
   int shared;     /* bytes of dynamic shared memory of a block */
   int resident;   /* blocks that fit on an SM of 228 KiB of shared memory, `blocks` at most */
   int threads;    /* of a block */
@@ -332,9 +338,10 @@ static inline const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant)
    bufs,                                                                                                               \
    slices,                                                                                                             \
    SGEMM__SPLIT_##stage,                                                                                               \
-   SGEMM__SHARED_BYTES(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices),                                                \
-   SGEMM__RESIDENT_BLOCKS(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices, blocks),                                     \
-   SGEMM__THREADS(BM, BN, TM, TN, slices),                                                                             \
+   SGEMM__PACKS_##stage,                                                                                               \
+   SGEMM__SHARED_BYTES(SGEMM__PACKS_##stage, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices),                          \
+   SGEMM__RESIDENT_BLOCKS(SGEMM__PACKS_##stage, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices, blocks),               \
+   SGEMM__BLOCK_THREADS(SGEMM__PACKS_##stage, BM, BN, TM, TN, slices),                                                 \
    blocks,                                                                                                             \
    production},
       SGEMM_VARIANTS(SGEMM__X)
@@ -554,8 +561,9 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
 /* How a multiplication runs: a row of the table, and into how many parts k is cut. */
 typedef struct sgemm_plan {
   sgemm_variant variant;
-  int ranks;  /* blocks of a cluster that share a tile's k: 1, 2, 4 or 8; above 1 for rows with split, from sm_90 on */
-  int planes; /* partial results in the workspace, summed by a second launch; above 1 for rows with 3 or more buffers */
+  int ranks; /* blocks of a cluster that share a tile's k: 1, 2, 4 or 8; above 1 for rows with split, from sm_90 on */
+  int planes; /* partial results in the workspace, summed by a second launch; above 1 for rows with 3 or more buffers. Of a
+                 row that packs: SMs that share the tiles that make no whole round of so many, 1: none do */
 } sgemm_plan;
 
 /* Params as a kernel wants them. Column-major is the transposed product, C' = op(B)' op(A)', so the operands change
@@ -585,16 +593,52 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.stride_plane = 0;
   a.verdict = NULL;
   a.when_fired = 0;
+  a.shares = 0;
+  a.groups = 1;
+  a.partials = NULL;
   a.trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N;
   a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
   return a;
 }
 
-/* Bytes of workspace that a plan takes: its planes, in rows padded to 16 bytes; 0 for one plane. INT64_MAX stands for more
-   than there can be. */
+/* What a call makes of an operand, split or packed: fewer matrices than the batch where all of it shares one. */
+static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
+
+/* The workspace of a row that packs: op(A) and op(B), where they lie in panels, and two partial tiles a share. Fills in
+   args and returns its bytes; INT64_MAX stands for more than there can be. */
+static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_params *p, sgemm__args *args) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int64_t shares = plan->planes > 1 ? plan->planes : 0;
+  int64_t k, a_floats, b_floats, partials;
+  *args = sgemm__arguments(p);
+  if (((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) * (double)args->batch +
+          2.0 * (double)shares * v->BM * v->BN * (double)args->batch >
+      1e17)
+    return INT64_MAX;
+  k = sgemm__ceil_div(args->k, SGEMM__PACK_K) * SGEMM__PACK_K;
+  args->a.rows = sgemm__ceil_div(args->m, v->BM) * v->BM;
+  args->b.rows = sgemm__ceil_div(args->n, v->BN) * v->BN;
+  args->a.batch = sgemm__matrices_of(args->batch, args->stride_a);
+  args->b.batch = sgemm__matrices_of(args->batch, args->stride_b);
+  a_floats = args->a.rows * k * args->a.batch;
+  b_floats = args->b.rows * k * args->b.batch;
+  partials = 2 * shares * v->BM * v->BN * args->batch;
+  args->a.planes = p->workspace;
+  args->b.planes = p->workspace == NULL ? NULL : (float *)p->workspace + a_floats;
+  args->partials = p->workspace == NULL ? NULL : (float *)p->workspace + a_floats + b_floats;
+  args->shares = (uint32_t)shares;
+  return 4 * (a_floats + b_floats + partials);
+}
+
+/* Bytes of workspace that a plan takes: its planes, in rows padded to 16 bytes, 0 for one plane; or packed operands.
+   INT64_MAX stands for more than there can be. */
 static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  sgemm__args args;
   const int swap = p->order == SGEMM_COL_MAJOR;
   const int64_t row = 16 * sgemm__ceil_div(swap ? p->m : p->n, 4), rows = swap ? p->n : p->m;
+  if (v != NULL && v->packs)
+    return sgemm__packed_at(plan, p, &args);
   if (plan->planes <= 1)
     return 0;
   return (double)row * (double)rows * (double)p->batch * plan->planes < 4611686018427387904.0
@@ -676,12 +720,15 @@ static const sgemm__figures sgemm__measured = {2197,
                                                    {69.9, 3667},  /* sgemm_splitk_32x16x128_4x4 */
                                                    {60.4, 3019},  /* sgemm_splitk_32x8x128_4x4 */
                                                    {39.6, 4196},  /* sgemm_splitk_32x4x128_4x4 */
+                                                   {118.0, 8000}, /* sgemm_tma_128x256x16_16x8 */
+                                                   {118.0, 8000}, /* sgemm_tma_256x128x16_16x8 */
                                                }};
 /* END figures */
 
 /* What the reckoning takes from params and machine, once for all plans; in doubles, which are exact enough. */
 typedef struct sgemm__problem {
   double m, n, k, batch;
+  double a_batch, b_batch;  /* matrices of an operand */
   int a_along_k, b_along_k; /* 1: contiguous along k in memory */
   int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
   double sms, per_sm;       /* of the machine; 1 / sms */
@@ -700,6 +747,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.n = (double)a.n;
   q.k = (double)a.k;
   q.batch = (double)a.batch;
+  q.a_batch = (double)sgemm__matrices_of(a.batch, a.stride_a);
+  q.b_batch = (double)sgemm__matrices_of(a.batch, a.stride_b);
   q.a_along_k = (row_major ? p->op_a : p->op_b) == SGEMM_N;
   q.b_along_k = (row_major ? p->op_b : p->op_a) != SGEMM_N;
   q.a_vectors = a.lda % 4 == 0;
@@ -729,7 +778,8 @@ typedef struct sgemm__row {
   double half;          /* blocks on an SM at which it has half of its rate */
   double arrival;       /* clocks from one tile of k to the next, at least */
   double bytes;         /* that a block takes in of a step along k */
-  double plane, places; /* clocks of a plane; blocks that the machine holds */
+  double pack;          /* clocks to pack the operands; 0 where none are */
+  double plane, places; /* clocks of a plane, or of a share's partial tiles; blocks that the machine holds */
   double steps;         /* of BK in all of k */
   double least;         /* clocks that any plan takes: all SMs at work all the time, or memory */
 } sgemm__row;
@@ -738,8 +788,8 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   /* An element along k is copied by itself where fragments are of more than 4, and any element of unaligned rows. */
   const double single = v->bufs > 2 ? f->copy : f->place;
-  const double a_copy = !q->a_vectors ? f->guard : q->a_along_k && v->TM != 4 ? single : 0.0;
-  const double b_copy = !q->b_vectors ? f->guard : q->b_along_k && v->TN != 4 ? single : 0.0;
+  const double a_copy = v->packs ? 0.0 : !q->a_vectors ? f->guard : q->a_along_k && v->TM != 4 ? single : 0.0;
+  const double b_copy = v->packs ? 0.0 : !q->b_vectors ? f->guard : q->b_along_k && v->TN != 4 ? single : 0.0;
   sgemm__row r;
   r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   r.fma = v->BM * v->BN * q->lane / f->rows[variant].rate;
@@ -748,10 +798,13 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.half = f->warps * 32.0 / v->threads;
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.bytes = 4.0 * (v->BM + v->BN);
-  r.plane = f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
+  /* Packing reads and writes 4 bytes an element at 0.95 of the bandwidth, in a launch of its own. */
+  r.pack = v->packs ? f->launch + (q->m * q->a_batch + q->n * q->b_batch) * q->k * 8.0 * q->byte / 0.95 : 0.0;
+  r.plane = v->packs ? 2.0 * v->BM * v->BN * q->batch * 8.0 * q->ingest
+                     : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
   r.places = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
-  r.least = f->launch + sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.round, q->memory);
+  r.least = f->launch + r.pack + sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.round, q->memory);
   return r;
 }
 
@@ -766,7 +819,8 @@ static inline double sgemm__cut(const sgemm_plan *plan, const sgemm__row *r, con
 static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, const sgemm__problem *q,
                                  const sgemm__figures *f) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
-  const int ranks = plan->ranks, planes = plan->planes;
+  const int shared = v->packs && plan->planes > 1; /* the last round's tiles, among all SMs */
+  const int ranks = plan->ranks, planes = v->packs ? 1 : plan->planes;
   const double blocks = r->tiles * ranks * planes;
   const double steps = sgemm__ceil(r->steps / (ranks * planes)), k = steps * v->BK; /* of a block */
   /* A round: blocks that run at one time. Clusters fill the groups of some 16 SMs that they cannot leave only in part. */
@@ -777,14 +831,17 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
-  const double last = rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round : 0.0;
+  const double last = shared       ? full * (blocks - rounds * round) / round + r->round /* in two jobs */
+                      : rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round
+                                   : 0.0;
   const double work = rounds * full + last, bytes = blocks * k * r->bytes, taken = bytes * q->ingest;
   const double work2 = work * work, taken2 = taken * taken, memory2 = q->memory * q->memory;
   /* Blocks that share what they read drift apart as k goes on, until the L2 holds it no longer for the last. Of what tiles
      of 64 x 128 take in an H200 read 10 % from memory at 8192 cubed and 29 % at 16384. That is no limit by itself; it takes
      power, and so clocks, whatever binds. */
   const double again = k > 4096.0 ? (k - 4096.0) * f->drift * sgemm__larger(bytes - q->bytes, 0.0) * q->byte : 0.0;
-  return f->launch + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + again + sgemm__cut(plan, r, f);
+  return f->launch + r->pack + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + again +
+         sgemm__cut(plan, r, f);
 }
 
 /* 1 if the row and the machine can do the plan. */
@@ -792,7 +849,8 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *m
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int ranks = plan->ranks;
   return (ranks == 1 || ((ranks == 2 || ranks == 4 || ranks == 8) && v->split && machine->arch >= 90)) &&
-         (plan->planes == 1 || (plan->planes > 1 && v->bufs >= 3)) && v->shared <= machine->shared_per_block;
+         (plan->planes == 1 || (plan->planes > 1 && v->bufs >= 3)) && v->shared <= machine->shared_per_block &&
+         (!v->packs || machine->wgmma);
 }
 
 /* The plan of least reckoned time for p, with what workspace p has, on a machine; of one stage, or of all stages for
@@ -818,7 +876,7 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
     if (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class && row.least >= best_cost)
       continue;
     most_ranks = v->split && machine->arch >= 90 ? 8 : 1;
-    fills = v->bufs >= 3 && p->workspace_bytes > 0 ? 2 : 0;
+    fills = v->packs ? 1 : v->bufs >= 3 && p->workspace_bytes > 0 ? 2 : 0;
     for (plan.ranks = 1; plan.ranks <= most_ranks; plan.ranks *= 2) {
       const double places = row.places / (row.tiles * plan.ranks); /* of a round, for each block so far */
       int fill;                                                    /* planes enough for so many rounds; 0: one plane */
@@ -826,9 +884,12 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
         break; /* as below, for any planes */
       for (fill = 0; fill <= fills; fill++) {
         double cost;
-        plan.planes = fill == 0 ? 1 : places * fill < 128.0 ? (int)(places * fill) : 128;
+        plan.planes = fill == 0               ? 1
+                      : v->packs              ? machine->multiprocessors
+                      : places * fill < 128.0 ? (int)(places * fill)
+                                              : 128;
         if ((fill > 0 && plan.planes < 2) ||
-            (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q.k) ||
+            (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q.k && !v->packs) ||
             (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class &&
              row.least + sgemm__cut(&plan, &row, &sgemm__measured) >= best_cost) ||
             !sgemm__possible(&plan, machine) || sgemm_plan_workspace(&plan, p) > p->workspace_bytes)
@@ -907,9 +968,6 @@ static inline int64_t sgemm__operand_at(sgemm__operand *o, char *memory, int64_t
   o->ready = 0;
   return planes + units + marks;
 }
-
-/* What a call splits: fewer than the batch where all of it shares an operand. */
-static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
 
 /* The workspace of a tensor plan: 128 bytes whose first word is the verdict, the operands that are not prepared, the planes
    of C. Fills in args and returns its bytes; INT64_MAX stands for more than there can be. */
@@ -1075,6 +1133,64 @@ static inline sgemm_status sgemm__sum_planes_of(const sgemm__args *whole, const 
   return sgemm__launch(SGEMM__SUM_PLANES, 0, grid, &args, stream);
 }
 
+/* The greatest common divisor of two numbers above 0. */
+static inline uint32_t sgemm__gcd(uint32_t a, uint32_t b) {
+  while (b != 0) {
+    const uint32_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* The launches of a plan that packs: the operands, the tiles, and the sum of those that SMs share. */
+static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm_params *p, uint32_t *verdict,
+                                             sgemm_stream stream) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  sgemm__args args, packed;
+  const int64_t bytes = sgemm__packed_at(plan, p, &args);
+  const int64_t tiles_m = args.a.rows / v->BM, tiles_n = args.b.rows / v->BN, tiles = tiles_m * tiles_n;
+  const int64_t deep = sgemm__ceil_div(args.k, SGEMM__PACK_K);
+  const int64_t blocks = (args.a.rows * args.a.batch + args.b.rows * args.b.batch) / SGEMM__PACK_ROWS * deep;
+  const uint32_t rest = args.shares > 0 ? (uint32_t)(tiles % args.shares) : 0; /* tiles that are shared */
+  const int64_t sums = (int64_t)rest * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS));
+  sgemm__grid grid = {0, 1, 1, SGEMM__PACK_THREADS, 1, 0};
+  sgemm_status status = SGEMM_SUCCESS;
+  if (bytes == INT64_MAX || (double)tiles_m * (double)tiles_n + 2.0 * args.shares > 2147483647.0 ||
+      blocks > 2147483647 || sums > 2147483647 || args.batch > (int64_t)65535 * 65535)
+    return SGEMM_ERROR_GRID;
+  args.tiles_m = (uint32_t)tiles_m;
+  args.tiles_n = (uint32_t)tiles_n;
+  args.groups = rest > 0 ? sgemm__gcd(args.shares, rest) : 1;
+  args.shares = rest > 0 ? args.shares : 0;
+  args.verdict = verdict;
+  args.when_fired = 1;
+  if (blocks > 0) {
+    sgemm__args all = args; /* of whose batch each block knows its matrix */
+    all.batch = 1;
+    grid.x = (unsigned)blocks;
+    status = sgemm__launch(SGEMM__PACK, 0, grid, &all, stream);
+  }
+  packed = args;
+  packed.A = (const float *)args.a.planes;
+  packed.B = (const float *)args.b.planes;
+  packed.lda = packed.ldb = deep * SGEMM__PACK_K;
+  packed.stride_a = args.a.batch > 1 ? args.a.rows * packed.lda : 0;
+  packed.stride_b = args.b.batch > 1 ? args.b.rows * packed.ldb : 0;
+  grid.x = (unsigned)(tiles - rest) + (rest > 0 ? args.shares + rest - args.groups : 0);
+  sgemm__grid_batch(&grid, args.batch);
+  grid.threads = (unsigned)v->threads;
+  grid.shared = (unsigned)v->shared;
+  if (status == SGEMM_SUCCESS)
+    status = sgemm__launch(plan->variant, 0, grid, &packed, stream);
+  if (status != SGEMM_SUCCESS || rest == 0)
+    return status;
+  grid.x = (unsigned)sums;
+  grid.threads = SGEMM__PACK_THREADS;
+  grid.shared = 0;
+  return sgemm__launch(SGEMM__SUM_SHARES, 0, grid, &packed, stream);
+}
+
 /* The launch of a plan for params that sgemm_check() passed and that leave something to do; two launches for more than one
    plane. With a verdict they do nothing unless the guard fired. */
 static inline sgemm_status sgemm__run_if(const sgemm_plan *plan, const sgemm_params *p, uint32_t *verdict,
@@ -1086,6 +1202,8 @@ static inline sgemm_status sgemm__run_if(const sgemm_plan *plan, const sgemm_par
   sgemm__args args;
   sgemm__grid grid;
   sgemm_status status;
+  if (v->packs)
+    return sgemm__run_packed(plan, p, verdict, stream);
   whole.verdict = verdict;
   whole.when_fired = 1;
   args = whole;
@@ -1148,6 +1266,16 @@ static inline sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_
   return sgemm_run_plan(&plan, p, stream);
 }
 
+/* Why no plan fits: no row of the stage is compiled, or those that are pack their operands, for which there is no room. */
+static inline sgemm_status sgemm__why_none(sgemm_stage stage) {
+  int i;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++)
+    if ((stage == SGEMM_STAGE_COUNT || sgemm_variant_get((sgemm_variant)i)->stage == stage) &&
+        sgemm_compiled((sgemm_variant)i))
+      return SGEMM_ERROR_WORKSPACE;
+  return SGEMM_ERROR_NOT_COMPILED;
+}
+
 /* Runs the best plan of one stage's compiled rows. SGEMM_STAGE_COUNT: of any stage's. */
 static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream) {
   sgemm_status status = sgemm_check(p);
@@ -1159,7 +1287,7 @@ static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params
   if (status != SGEMM_SUCCESS)
     return status;
   plan = sgemm_select(p, stage, &machine);
-  return plan.variant == SGEMM_VARIANT_COUNT ? SGEMM_ERROR_NOT_COMPILED : sgemm__run(&plan, p, stream);
+  return plan.variant == SGEMM_VARIANT_COUNT ? sgemm__why_none(stage) : sgemm__run(&plan, p, stream);
 }
 
 /* The split of a call's operands that are not ready, for parts of a format. */
@@ -1218,7 +1346,7 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_tensor_plan *plan, cons
   if (status != SGEMM_SUCCESS)
     return status;
   without.workspace_bytes = 0; /* which is in use */
-  if (fallback.planes > 1)
+  if (sgemm_plan_workspace(&fallback, p) > 0)
     fallback = sgemm_select(&without, SGEMM_STAGE_COUNT, machine);
   return sgemm__run_if(&fallback, &without, whole.verdict, stream);
 }

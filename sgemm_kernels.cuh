@@ -26,7 +26,8 @@
   X(warptiled,      "a level between block and thread: a warp owns a compact tile")                                    \
   X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                              \
   X(async,          "cp.async: tiles on their way past the registers, several in flight")                              \
-  X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")
+  X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")                \
+  X(tma,            "operands packed first, so that one thread's bulk copies feed warps that only multiply")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
      stage   [symbol] of SGEMM_STAGES
@@ -81,7 +82,9 @@
   X(splitk,            4,  32,128,  4,  4,   4,  32, 4, 4,16, 2, 1, "the same for up to 4 rows")                       \
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, fewer rows: k in one block")    \
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
-  X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")
+  X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                                                                                        \
+  X(tma,             128, 256, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "large results: no copies between FMAs")           \
+  X(tma,             256, 128, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "the same upright")
 
 /* What a tensor mode makes of an element: 2 or 3 16-bit parts and so many products, which tensor cores multiply exactly and
    sum in fp32: X([symbol] format, parts, "idea"). */
@@ -170,6 +173,8 @@ sgemm_status sgemm_machine_query(sgemm_machine *out);
 /* The kernels that are no variant's, numbered behind SGEMM_VARIANT_COUNT - 1. */
 enum {
   SGEMM__SUM_PLANES = (int)SGEMM_VARIANT_COUNT,
+  SGEMM__PACK,
+  SGEMM__SUM_SHARES,
   SGEMM__SPLITS,                                            /* one a format */
   SGEMM__TENSORS = SGEMM__SPLITS + (int)SGEMM_FORMAT_COUNT, /* one a row */
   SGEMM__KERNEL_COUNT = SGEMM__TENSORS + (int)SGEMM_TENSOR_COUNT
@@ -194,6 +199,22 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__NAME(stage, BM, BN, BK, TM, TN) sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN
 #define SGEMM__THREADS(BM, BN, TM, TN, slices) ((BM) / (TM) * ((BN) / (TN)) * (slices))
 
+/* 1 where operands are packed into the workspace first, and warps of their own ask for copies: sm_90a alone. */
+#define SGEMM__PACKS_naive 0
+#define SGEMM__PACKS_coalesced 0
+#define SGEMM__PACKS_tiled 0
+#define SGEMM__PACKS_tile1d 0
+#define SGEMM__PACKS_tile2d 0
+#define SGEMM__PACKS_vectorized 0
+#define SGEMM__PACKS_warptiled 0
+#define SGEMM__PACKS_doublebuffered 0
+#define SGEMM__PACKS_async 0
+#define SGEMM__PACKS_splitk 0
+#define SGEMM__PACKS_tma 1
+
+/* Threads of a block, with the warpgroup that asks for copies. */
+#define SGEMM__BLOCK_THREADS(packs, BM, BN, TM, TN, slices) (SGEMM__THREADS(BM, BN, TM, TN, slices) + 128 * (packs))
+
 /* 1 where the blocks of a cluster may share a tile of C. */
 #define SGEMM__SPLIT_naive 0
 #define SGEMM__SPLIT_coalesced 0
@@ -205,22 +226,31 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__SPLIT_doublebuffered 0
 #define SGEMM__SPLIT_async 0
 #define SGEMM__SPLIT_splitk 1
+#define SGEMM__SPLIT_tma 0
 
 /* Shared memory that a launch asks for, which pipelines do, with 3 or more buffers: its tiles, or where k is split, later
-   all slices' results. */
+   all slices' results. What is packed needs no padding between its rows of k. */
 #define SGEMM__TILE_FLOATS(E, BK) ((BK) * ((E) + 4)) /* of either layout: see sgemm__spot() */
-#define SGEMM__TILE_BYTES(BM, BN, BK, bufs) (4 * (bufs) * (SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
-#define SGEMM__SHARED_BYTES(split, BM, BN, BK, bufs, slices)                                                           \
-  ((bufs) < 3                                                                  ? 0                                     \
-   : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(BM, BN, BK, bufs) ? (slices) * (BM) * (BN)*4              \
-                                                                               : SGEMM__TILE_BYTES(BM, BN, BK, bufs))
-#define SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices)                                                            \
-  (1024 + ((bufs) < 3 ? (bufs) * (BK) * ((BM) + (BN) + 8) * 4 : SGEMM__SHARED_BYTES(split, BM, BN, BK, bufs, slices)))
-#define SGEMM__RESIDENT_BLOCKS(split, BM, BN, BK, bufs, slices, blocks)                                                \
-  (228 * 1024 / SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices) < (blocks)                                         \
-       ? 228 * 1024 / SGEMM__BLOCK_BYTES(split, BM, BN, BK, bufs, slices)                                              \
+#define SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs)                                                                     \
+  (4 * (bufs) * ((packs) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
+#define SGEMM__SHARED_BYTES(packs, split, BM, BN, BK, bufs, slices)                                                    \
+  ((bufs) < 3 ? 0                                                                                                      \
+   : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs)                                  \
+       ? (slices) * (BM) * (BN)*4                                                                                      \
+       : SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs))
+#define SGEMM__BLOCK_BYTES(packs, split, BM, BN, BK, bufs, slices)                                                     \
+  (1024 +                                                                                                              \
+   ((bufs) < 3 ? (bufs) * (BK) * ((BM) + (BN) + 8) * 4 : SGEMM__SHARED_BYTES(packs, split, BM, BN, BK, bufs, slices)))
+#define SGEMM__RESIDENT_BLOCKS(packs, split, BM, BN, BK, bufs, slices, blocks)                                         \
+  (228 * 1024 / SGEMM__BLOCK_BYTES(packs, split, BM, BN, BK, bufs, slices) < (blocks)                                  \
+       ? 228 * 1024 / SGEMM__BLOCK_BYTES(packs, split, BM, BN, BK, bufs, slices)                                       \
        : (blocks))
 #define SGEMM__SUM_THREADS 128 /* of a block of sgemm_sum_planes */
+
+/* Geometry of packed operands: see sgemm__pack(). */
+#define SGEMM__PACK_ROWS 128    /* of an operand, and */
+#define SGEMM__PACK_K 64        /* k of them, that a block packs */
+#define SGEMM__PACK_THREADS 256 /* of that block, and of one of sgemm_sum_shares */
 
 /* Geometry of the tensor modes' operands and tiles: see sgemm_tensor.cuh. */
 #define SGEMM__CHUNK_K 32                      /* k of a chunk */
@@ -253,6 +283,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__BODY_doublebuffered doublebuffered
 #define SGEMM__BODY_async pipelined
 #define SGEMM__BODY_splitk pipelined
+#define SGEMM__BODY_tma fed
 
 /* SGEMM__ENABLED(stage, production) is 1 for the rows that SGEMM_STAGE leaves in. A pinned stage is compared by pasting
    the two names: only SGEMM__SAME_<x>_<x> is a macro, and its comma moves a 1 into second place. */
@@ -267,6 +298,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__SAME_doublebuffered_doublebuffered ~, 1
 #define SGEMM__SAME_async_async ~, 1
 #define SGEMM__SAME_splitk_splitk ~, 1
+#define SGEMM__SAME_tma_tma ~, 1
 #define SGEMM__SECOND(a, b, ...) b
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
 #define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
@@ -1325,6 +1357,236 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
   sgemm__store_global(C, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C), sum) : sum);
 }
 
+/* Four elements that lie side by side, of which the first `exist` exist and the rest read as zero. */
+SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int64_t exist) {
+  int v;
+  if (vectors && exist >= 4) {
+    sgemm__load_global4(r, p);
+  } else {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      r[v] = v < exist ? sgemm__load_global(p + v) : 0.0f;
+  }
+  sgemm__converge();
+}
+
+/* Packing (Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008): op(A) and op(B) are laid out in
+   the workspace as the tiles of tma want them. A panel is E rows of op(A), or columns of op(B), E = BM or BN; it lies whole,
+   k-row by k-row of E, up to a multiple of SGEMM__PACK_K, with zeros where nothing exists. A tile's step along k is then
+   one run of bytes, whatever the op, the leading dimension, the alignment and the edge. A block packs SGEMM__PACK_ROWS x
+   SGEMM__PACK_K of one operand; what lies along k is transposed in `shared`, where quad q of a k-row is at place q ^ (k / 4
+   % 8), so that the transposing stores of a warp meet a bank twice and not 32 times. */
+SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
+  /* Indices. */
+  const int64_t deep = (p->k + SGEMM__PACK_K - 1) / SGEMM__PACK_K; /* blocks along k */
+  const int64_t blocks_a = p->a.rows / SGEMM__PACK_ROWS * deep * p->a.batch;
+  const int of_b = sgemm__block_x() >= blocks_a;
+  const sgemm__operand *o = of_b ? &p->b : &p->a;
+  const int64_t number = sgemm__block_x() - (of_b ? blocks_a : 0),
+                matrix = number / (o->rows / SGEMM__PACK_ROWS * deep);
+  const int64_t first_e = number / deep % (o->rows / SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
+  const int64_t first_k = number % deep * SGEMM__PACK_K;
+  const int64_t E = o->rows / (of_b ? p->tiles_n : p->tiles_m), ld = of_b ? p->ldb : p->lda;
+  const int64_t extent = of_b ? p->n : p->m;
+  const int along_k = of_b ? p->trans_b : !p->trans_a;
+  const float *from = (of_b ? p->B + matrix * p->stride_b : p->A + matrix * p->stride_a);
+  const int vectors = (uintptr_t)from % 16 == 0 && ld % 4 == 0;
+  float *to = (float *)o->planes + (matrix * o->rows + first_e / E * E) * deep * SGEMM__PACK_K + first_e % E +
+              first_k * E;
+  const int t = sgemm__thread(), e = t % 32 * 4, k = t / 32; /* of the thread's first quad of a k-row */
+  float r[4 * 8];
+  int i, v;
+  if (along_k) {
+    const int q = t % 16, row = t / 16; /* quads along k here */
+    SGEMM__UNROLL
+    for (i = 0; i < 8; i++) {
+      const int64_t at = first_e + row + i * 16, rest = p->k - first_k - q * 4;
+      sgemm__fetch_quad(r + i * 4, from + at * ld + first_k + q * 4, vectors, at < extent ? rest : 0);
+    }
+    SGEMM__UNROLL
+    for (i = 0; i < 8; i++) {
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        sgemm__store_shared(shared + (q * 4 + v) * SGEMM__PACK_ROWS + ((row + i * 16) ^ q % 8 * 4), r[i * 4 + v]);
+    }
+    sgemm__barrier();
+    SGEMM__UNROLL
+    for (i = 0; i < 8; i++)
+      sgemm__load_shared4(r + i * 4, shared + (k + i * 8) * SGEMM__PACK_ROWS + (e ^ (k + i * 8) / 4 % 8 * 4));
+  } else {
+    SGEMM__UNROLL
+    for (i = 0; i < 8; i++) {
+      const int64_t at = first_k + k + i * 8;
+      sgemm__fetch_quad(r + i * 4, from + at * ld + first_e + e, vectors, at < p->k ? extent - first_e - e : 0);
+    }
+  }
+  SGEMM__UNROLL
+  for (i = 0; i < 8; i++)
+    sgemm__store_global4(to + (k + i * 8) * E + e, r + i * 4);
+}
+
+/* What a block of tma computes: a tile, or a share of its k. */
+typedef struct sgemm__job {
+  uint32_t tile;
+  int begin, steps; /* of BK */
+  int64_t partial;  /* which partial tile of the workspace it writes; -1: C itself */
+} sgemm__job;
+
+/* Stream-K (Osama et al., 2023) for the tiles that make no whole round of p->shares SMs, all others being one block's each.
+   Of the R tiles left, in units of a tile, share i gets [i R / shares, (i + 1) R / shares): part of one tile, or the end of
+   one and the beginning of the next, which are two jobs. An SM should do one of each, and blocks start in the order of
+   their numbers: so first come the jobs that lie in one tile or end one, the longest first, and who is done with the
+   shortest first finds the longest beginning of a tile next. Where R and shares have a common divisor, p->groups, it is as
+   many problems side by side; with `all` shares and `tiles` in one, the share that starts at j / all of a tile is the i with
+   i tiles = j (mod all). */
+SGEMM__DEVICE sgemm__job sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
+  const int64_t steps = (p->k + s->BK - 1) / s->BK;
+  const uint32_t whole = p->shares > 0 ? p->tiles_m * p->tiles_n / p->shares * p->shares : p->tiles_m * p->tiles_n;
+  sgemm__job job;
+  job.tile = number;
+  job.begin = 0;
+  job.steps = (int)steps;
+  job.partial = -1;
+  if (number >= whole) {
+    const uint32_t all = p->shares / p->groups, tiles = (p->tiles_m * p->tiles_n - whole) / p->groups;
+    const uint32_t second = number - whole >= p->shares, index = number - whole - (second ? p->shares : 0);
+    const uint32_t group = index % p->groups, j = second ? all - 1 - index / p->groups : index / p->groups;
+    uint32_t share = 0, at = 0;
+    int64_t end;
+    for (; at != j; share++)
+      at = at + tiles < all ? at + tiles : at + tiles - all;
+    job.tile = whole + group * tiles + share * tiles / all + second;
+    job.begin = second ? 0 : (int)(j * steps / all);
+    end = second ? (j + tiles - all) * steps / all : j + tiles < all ? (j + tiles) * steps / all : steps;
+    job.steps = (int)end - job.begin;
+    job.partial = 2 * (int64_t)(group * all + share) + (second || j == 0); /* the odd one begins a tile */
+  }
+  return job;
+}
+
+/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C: a thread four results. */
+SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
+  const sgemm__shape s = {
+      (int)(p->a.rows / p->tiles_m), (int)(p->b.rows / p->tiles_n), 0, 1, 4, 0, 0, 4, 0, 1, 0, 1, 1};
+  const uint32_t whole = p->tiles_m * p->tiles_n / p->shares * p->shares, blocks = s.BM * s.BN / (4 * threads);
+  const uint32_t all = p->shares / p->groups, tiles = (p->tiles_m * p->tiles_n - whole) / p->groups;
+  const uint32_t index = sgemm__block_x() / blocks, group = index / tiles, first = index % tiles * all;
+  const int at = (int)(sgemm__block_x() % blocks) * 4 * threads + sgemm__thread() * 4;
+  const sgemm__tile tile = sgemm__tile_at(p, &s, whole + index);
+  const sgemm__place place = {at / s.BN, at % s.BN, 0, 0};
+  const sgemm__part part = {0, 0, 1};
+  float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[4];
+  uint32_t i;
+  int v;
+  for (i = first / tiles; i * tiles < first + all; i++) { /* the shares that meet [first, first + all) */
+    const int64_t partial = 2 * (int64_t)(group * all + i) + (i * tiles <= first);
+    sgemm__load_result4(r, p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      sum[v] = i * tiles <= first ? r[v] : sum[v] + r[v];
+  }
+  sgemm__store_tile(p, &s, &tile, &place, &part, sum);
+}
+
+#if SGEMM__HAS_wgmma
+
+/* tma, the thread that feeds: a buffer's tiles of both operands, one bulk copy each, as they come free. */
+SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__shape *s, const sgemm__job *job, const float *A, const float *B,
+                                     float *shared, sgemm__mbarrier *full, sgemm__mbarrier *empty) {
+  const int a_floats = s->BK * s->BM, b_floats = s->BK * s->BN;
+  int i = 0, parity = 1, step; /* of the phase before the first: nobody has yet to read the buffers */
+  for (step = 0; step < job->steps; step++, A += a_floats, B += b_floats) {
+    float *to = shared + i * (a_floats + b_floats);
+    sgemm__mbarrier_wait(empty + i, parity);
+    sgemm__mbarrier_expect(full + i, 4 * (a_floats + b_floats));
+    sgemm__copy_bulk(to, A, 4 * a_floats, full + i);
+    sgemm__copy_bulk(to + a_floats, B, 4 * b_floats, full + i);
+    i = i + 1 < s->bufs ? i + 1 : 0;
+    parity ^= i == 0;
+  }
+}
+
+/* tma: a warpgroup of which one thread copies and two that multiply, with a tile's accumulators in 240 registers a thread.
+   They meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp
+   arrives when it has read the buffer for the last time. So no warp waits for another but by way of the copies, and there is
+   nothing in the loop but loads of fragments and FMAs. A step's fragments load while the step before multiplies, across
+   buffers too, as in sgemm__pipelined(). Packed operands are in rows of k for both, of lda = ldb = the panels' k. */
+SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, float *shared, sgemm__mbarrier *full,
+                              float *acc, float *a, float *b) {
+  /* Indices. */
+  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1), b_at = s->BK * s->BM,
+            buffer = b_at + s->BK * s->BN;
+  const sgemm__job job = sgemm__job_of(p, s, sgemm__block_x());
+  const sgemm__part part = {0, 0, 1};
+  sgemm__mbarrier *empty = full + s->bufs;
+  sgemm__tile tile = sgemm__tile_at(p, s, job.tile);
+  int i = 0, k, parity = 0, steps;
+  if (sgemm__thread() < s->bufs) {
+    sgemm__mbarrier_init(full + sgemm__thread(), 1);
+    sgemm__mbarrier_init(empty + sgemm__thread(), threads / 32);
+  }
+  sgemm__mbarriers_ready();
+  sgemm__barrier();
+  sgemm__begin();
+  if (!sgemm__runs(p))
+    return;
+  if (sgemm__thread() >= threads) {
+    sgemm__fewer_registers();
+    if (sgemm__thread() == threads)
+      sgemm__feed_tiles(s, &job, tile.A + (int64_t)job.begin * b_at, tile.B + (int64_t)job.begin * (buffer - b_at),
+                        shared, full, empty);
+  } else {
+    /* Tile pointers. */
+    const sgemm__place place = sgemm__place_of_thread(s);
+    const float *from = shared;
+    sgemm__args out = *p;
+    sgemm__more_registers();
+    /* Accumulators. */
+    SGEMM__UNROLL
+    for (k = 0; k < s->TM * s->TN; k++)
+      acc[k] = 0.0f;
+    /* Main loop. */
+    if (job.steps > 0) {
+      sgemm__mbarrier_wait(full, 0);
+      sgemm__load_fragment(a, from + place.row, s->TM, 4, place.down, 1);
+      sgemm__load_fragment(b, from + b_at + place.col, s->TN, 4, place.across, 1);
+    }
+    for (steps = job.steps; steps > 0; steps--) {
+      SGEMM__UNROLL
+      for (k = 0; k < s->BK; k++) {
+        const int now = k % 2, next = (k + 1) % s->BK;
+        if (next == 0) {
+          sgemm__warp_barrier();
+          if (sgemm__thread() % 32 == 0)
+            sgemm__mbarrier_arrive(empty + i);
+          i = i + 1 < s->bufs ? i + 1 : 0;
+          parity ^= i == 0;
+          from = shared + i * buffer;
+          if (steps > 1)
+            sgemm__mbarrier_wait(full + i, parity);
+        }
+        if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
+          sgemm__load_fragment(a + (1 - now) * s->TM, from + next * s->BM + place.row, s->TM, 4, place.down, 1);
+          sgemm__load_fragment(b + (1 - now) * s->TN, from + b_at + next * s->BN + place.col, s->TN, 4, place.across,
+                               1);
+        }
+        sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN);
+      }
+    }
+    /* Epilogue. */
+    if (job.partial >= 0) {
+      tile.C = p->partials + (sgemm__block_yz() * 2 * p->shares + job.partial) * s->BM * s->BN;
+      tile.rows = s->BM;
+      tile.cols = s->BN;
+      out.ldc = s->BN;
+      out.alpha = 1.0f;
+      out.beta = 0.0f;
+    }
+    sgemm__store_tile(&out, s, &tile, &place, &part, acc);
+  }
+}
+#endif
+
 /* ---- Stamping: one kernel a row and op pair ---------------------------------------------------------------------- */
 
 /* Rules of a row; each refuses to compile with its sentence and the row's name. */
@@ -1366,7 +1628,16 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
   SGEMM__RULE(SGEMM__SHARE(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slices)) &&                                          \
                   SGEMM__SHARE(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slices)),                                        \
               "the threads must share each tile's copies evenly, or one access of all must cover it", name)            \
-  SGEMM__RULE(SGEMM__SHARED_BYTES(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices) <= 227 * 1024,                       \
+  SGEMM__RULE(SGEMM__SHARED_BYTES(0, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices) <= 227 * 1024,                    \
+              "shared memory of a block is at most 227 KiB", name)
+#define SGEMM__CHECK_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                     \
+  SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                                \
+  SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4 && (slices) == 1, "tma has V = 4, 3 or 4 buffers and one slice",  \
+              name)                                                                                                    \
+  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, 1) == 256, "registers are dealt to two warpgroups that multiply", name)   \
+  SGEMM__RULE((BM) % SGEMM__PACK_ROWS == 0 && (BN) % SGEMM__PACK_ROWS == 0 && SGEMM__PACK_K % (BK) == 0,               \
+              "packed blocks must make up panels and steps", name)                                                     \
+  SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slices) + 16 * (bufs) <= 227 * 1024,                         \
               "shared memory of a block is at most 227 KiB", name)
 /* The threads load whole rows of a tile of E x BK at a time, along e or along k. */
 #define SGEMM__WHOLE(part, whole) ((part) > 0 && ((whole) % (part) == 0 || (part) % (whole) == 0))
@@ -1414,6 +1685,39 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
     sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
   }
 
+/* One kernel for all ops, since packing settles them. */
+#if SGEMM__HAS_wgmma
+#define SGEMM__FED(bufs, TM, TN)                                                                                       \
+  {                                                                                                                    \
+    SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
+    SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs));                                                                     \
+    float acc[(TM) * (TN)], a[2 * (TM)], b[2 * (TN)];                                                                  \
+    sgemm__fed(&args, &shape, tiles, barriers, acc, a, b);                                                             \
+  }
+#else
+#define SGEMM__FED(bufs, TM, TN) (void)shape, (void)args; /* sgemm_machine.wgmma says so */
+#endif
+#define SGEMM__KERNEL_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)                            \
+  SGEMM__GLOBAL(name, SGEMM__BLOCK_THREADS(1, BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {               \
+    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, 0, 1);                 \
+    SGEMM__FED(bufs, TM, TN)                                                                                           \
+  }
+
+/* The operands of tma: see sgemm__pack(). */
+SGEMM__GLOBAL(sgemm_pack, SGEMM__PACK_THREADS, 4)(const sgemm__args args) {
+  SGEMM__SHARED(transposed, SGEMM__PACK_ROWS * SGEMM__PACK_K);
+  sgemm__begin();
+  if (sgemm__runs(&args))
+    sgemm__pack(&args, transposed);
+}
+
+/* The tiles of tma that SMs share: see sgemm__sum_shares(). */
+SGEMM__GLOBAL(sgemm_sum_shares, SGEMM__PACK_THREADS, 4)(const sgemm__args args) {
+  sgemm__begin();
+  if (sgemm__runs(&args))
+    sgemm__sum_shares(&args, SGEMM__PACK_THREADS);
+}
+
 /* The planes of any row's C: see sgemm__sum_planes(). */
 SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
   sgemm__begin();
@@ -1429,13 +1733,28 @@ SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tn), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 0)                \
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tt), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 1)
 
+/* A row's kernels, and their addresses in that order: one each for nn, nt, tn, tt; or one for all. */
+#define SGEMM__KERNELS_direct(...) SGEMM__FOUR(SGEMM__KERNEL_direct, __VA_ARGS__)
+#define SGEMM__KERNELS_blocked(...) SGEMM__FOUR(SGEMM__KERNEL_blocked, __VA_ARGS__)
+#define SGEMM__KERNELS_doublebuffered(...) SGEMM__FOUR(SGEMM__KERNEL_doublebuffered, __VA_ARGS__)
+#define SGEMM__KERNELS_pipelined(...) SGEMM__FOUR(SGEMM__KERNEL_pipelined, __VA_ARGS__)
+#define SGEMM__KERNELS_fed(stage, BM, BN, BK, TM, TN, ...)                                                             \
+  SGEMM__KERNEL_fed(stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, __VA_ARGS__)
+#define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
+#define SGEMM__ADDRESSES_direct(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
+#define SGEMM__ADDRESSES_blocked(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
+#define SGEMM__ADDRESSES_doublebuffered(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
+#define SGEMM__ADDRESSES_pipelined(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
+#define SGEMM__ADDRESSES_fed(stage, BM, BN, BK, TM, TN, ...)                                                           \
+  SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),\
+  SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),
+
 #define SGEMM__STAMP(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                   \
   SGEMM__CHECK(SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)            \
   SGEMM__CAT(SGEMM__CHECK_, SGEMM__BODY_##stage)                                                                       \
   (stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                         \
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
-    SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, SGEMM__BODY_##stage), stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices,   \
-                blocks))
+    SGEMM__CAT(SGEMM__KERNELS_, SGEMM__BODY_##stage)(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks))
 // clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)
@@ -1445,10 +1764,9 @@ SGEMM_VARIANTS(SGEMM__STAMP)
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
 /* A row's kernels in the order nn, nt, tn, tt; a row that SGEMM_STAGE leaves out holds only the closing 0. */
-#define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                       \
-  {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
-      SGEMM__FOUR(SGEMM__ADDRESS, stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)) 0},
+  {SGEMM__IF(SGEMM__ENABLED(stage, production))(SGEMM__CAT(SGEMM__ADDRESSES_, SGEMM__BODY_##stage)(                    \
+      stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)) 0},
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
@@ -1458,7 +1776,7 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIA
 #define SGEMM__Y(engine, format, BM, BN, WN, chunks, sums, bufs, reason)                                               \
   SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
 static const sgemm__kernel sgemm__further[] = {
-    SGEMM__KERNEL_POINTER(sgemm_sum_planes),
+    SGEMM__KERNEL_POINTER(sgemm_sum_planes), SGEMM__KERNEL_POINTER(sgemm_pack), SGEMM__KERNEL_POINTER(sgemm_sum_shares),
     SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM_TENSORS(SGEMM__Y))};
 #undef SGEMM__X
 #undef SGEMM__Y
@@ -1516,12 +1834,12 @@ static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
     return error;
   out->arch = attributes.ptxVersion; /* of the code in use, which may be older than the device */
   out->wgmma = 0;
-#if SGEMM__WITH_TENSOR
-  error = cudaFuncGetAttributes(&attributes, sgemm__kernel_of(SGEMM__TENSORS, 0));
-  if (error != cudaSuccess)
-    return error;
-  out->wgmma = attributes.sharedSizeBytes > 0; /* code that is not of sm_90a leaves the body out, mbarriers and all */
-#endif
+  if (sgemm_compiled(SGEMM_tma_128x256x16_16x8)) {
+    error = cudaFuncGetAttributes(&attributes, sgemm__kernel_of(SGEMM_tma_128x256x16_16x8, 0));
+    if (error != cudaSuccess)
+      return error;
+    out->wgmma = attributes.sharedSizeBytes > 0; /* code that is not of sm_90a leaves the body out, mbarriers and all */
+  }
   out->lanes = sgemm__lanes(major, minor);
   out->clock_mhz = clock_khz / 1000;
   out->bandwidth_gbs = 2e-6 * memory_khz * bus_bits / 8;
@@ -1634,7 +1952,7 @@ sgemm_status sgemm_device_query(int device, sgemm_device *out) {
 sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
                                     int64_t *shared_bytes, int64_t *local_bytes) {
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                       \
-  SGEMM__SHARED_BYTES(SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices),
+  SGEMM__SHARED_BYTES(SGEMM__PACKS_##stage, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices),
   static const int dynamic[SGEMM_VARIANT_COUNT] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
   struct cudaFuncAttributes attributes;

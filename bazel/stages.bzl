@@ -11,6 +11,7 @@ STAGES = [
     "doublebuffered",
     "async",
     "splitk",
+    "tma",
 ]
 
 # Every implementation that can be linked: one stage alone, all of them, or the production rows and selection by shape.

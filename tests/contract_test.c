@@ -399,10 +399,11 @@ Test(bad_plans, beyond_the_hardware) {
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "2^64 bytes");
     p.m = INT64_C(1) << 31;
     p.n = p.ldb = p.ldc = 1;
+    p.k = p.lda = sgemm_variant_get((sgemm_variant)v)->packs ? SGEMM__PACK_K * SGEMM__PACK_ROWS : 1;
     p.batch = 1;
     p.workspace = q.p.C - (uintptr_t)q.p.C / 4 % 4;
     p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
-    expect_refusal(&q, plan, &p, SGEMM_ERROR_GRID, "2^31 blocks of the sum");
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_GRID, "2^31 blocks of the sum, or of packing");
   }
   problem_free(&q);
 }
@@ -419,11 +420,20 @@ Test(entries, every_stage_by_name) {
   for (s = 0; s < SGEMM_STAGE_COUNT; s++) {
     problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_T, 37, 41, 43, EXACT);
     sgemm_status want = SGEMM_ERROR_NOT_COMPILED;
+    int packs = 0;
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
-      if (sgemm_variant_get((sgemm_variant)v)->stage == (sgemm_stage)s && sgemm_compiled((sgemm_variant)v))
+      if (sgemm_variant_get((sgemm_variant)v)->stage == (sgemm_stage)s && sgemm_compiled((sgemm_variant)v)) {
         want = SGEMM_SUCCESS;
+        packs = sgemm_variant_get((sgemm_variant)v)->packs;
+      }
+    q.p.workspace_bytes = packs ? 1 << 20 : 0;
     problem_make(&q);
     CHECK(problem_upload(&q));
+    if (packs) {
+      sgemm_params without = q.p;
+      without.workspace_bytes = 0;
+      cr_assert(entries[s](&without, NULL) == SGEMM_ERROR_WORKSPACE, "stage %d without a workspace", s);
+    }
     cr_assert(entries[s](&q.p, NULL) == want, "stage %d", s);
     CHECK(problem_download(&q));
     if (want == SGEMM_SUCCESS)

@@ -102,10 +102,11 @@ Test(table, rows_follow_the_grammar) {
     char name[80];
     snprintf(name, sizeof name, "sgemm_%s_%dx%dx%d_%dx%d", r->stage_name, r->BM, r->BN, r->BK, r->TM, r->TN);
     cr_assert_str_eq(r->name, name);
-    cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) * r->slices && r->threads <= 1024 &&
+    cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) * r->slices + 128 * r->packs && r->threads <= 1024 &&
                   r->blocks * r->threads <= 2048,
               "%s", name);
     cr_assert(r->split == (r->stage == SGEMM_STAGE_splitk) && (r->slices == 1 || r->split), "%s", name);
+    cr_assert(r->packs == (r->stage == SGEMM_STAGE_tma), "%s", name);
     cr_assert(r->bufs >= 3 ? r->shared >= 4 * r->bufs * r->BK * (r->BM + r->BN) : r->shared == 0, "%s", name);
     cr_assert(!r->split || r->shared >= 4 * r->slices * r->BM * r->BN, "%s: the slices' results", name);
     cr_assert(r->reason[0] != '\0' && (int)r->stage >= 0 && r->stage < SGEMM_STAGE_COUNT, "%s", name);
@@ -338,8 +339,10 @@ Test(selection, only_compiled_rows_of_the_stage) {
     for (t = 0; t <= SGEMM_STAGE_COUNT; t++) {
       compile((sgemm_stage)s);
       for (i = 0; i < SHAPES; i += 5) {
-        const sgemm_params p = shape(i);
-        const sgemm_variant v = sgemm_select(&p, (sgemm_stage)t, &m).variant;
+        sgemm_params p = shape(i);
+        sgemm_variant v;
+        p.workspace_bytes = INT64_MAX;
+        v = sgemm_select(&p, (sgemm_stage)t, &m).variant;
         if (s != SGEMM_STAGE_COUNT && t != SGEMM_STAGE_COUNT && s != t)
           cr_assert(v == SGEMM_VARIANT_COUNT, "stage %d of a build with %d only", t, s);
         else
@@ -365,13 +368,39 @@ Test(selection, production_goes_first) {
   }
 }
 
+/* The same for a row that packs. Of R tiles that `planes` SMs share, each has one or two jobs: the SMs' ranges meet R
+   boundaries of tiles, of which every one at which a range begins costs no second job. */
+static void check_packed_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry,
+                                  int i, int which) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int64_t rest = plan->planes > 1 ? tiles % plan->planes : 0;
+  const int packs = p->alpha != 0.0f && p->k > 0;
+  int64_t blocks = tiles - rest, share;
+  for (share = 0; share < plan->planes && rest > 0; share++)
+    blocks += 1 + ((share + 1) * rest - 1) / plan->planes - share * rest / plan->planes;
+  cr_assert(launches == packs + 1 + (rest > 0), "%s, shape %d, machine %d: %d launches", entry, i, which, launches);
+  cr_assert(!packs || (launched[0].number == SGEMM__PACK && launched[0].grid.y == 1 && launched[0].grid.z == 1));
+  cr_assert(launched[packs].number == (int)plan->variant && launched[packs].grid.x == blocks &&
+                launched[packs].grid.ranks == 1 && launched[packs].grid.shared == (unsigned)v->shared &&
+                launched[packs].grid.threads == (unsigned)v->threads,
+            "%s, shape %d, machine %d: %u blocks, want %lld", entry, i, which, launched[packs].grid.x,
+            (long long)blocks);
+  cr_assert((int64_t)launched[packs].grid.y * launched[packs].grid.z >= p->batch);
+  cr_assert(rest == 0 || launched[packs + 1].number == SGEMM__SUM_SHARES);
+}
+
 /* What a launch of a plan must be, from its definition. */
 static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const char *entry, int i, int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int swap = p->order == SGEMM_COL_MAJOR;
   const int64_t m = swap ? p->n : p->m, n = swap ? p->m : p->n;
-  const int64_t blocks = (m + v->BM - 1) / v->BM * ((n + v->BN - 1) / v->BN) * plan->ranks * plan->planes;
+  const int64_t tiles = (m + v->BM - 1) / v->BM * ((n + v->BN - 1) / v->BN);
+  const int64_t blocks = tiles * plan->ranks * plan->planes;
   int l;
+  if (v->packs) {
+    check_packed_launches(p, plan, tiles, entry, i, which);
+    return;
+  }
   cr_assert(launches == (plan->planes > 1 ? 2 : 1), "%s, shape %d, machine %d: %d launches", entry, i, which, launches);
   cr_assert(launched[0].number == (int)plan->variant && launched[0].grid.x == blocks &&
                 launched[0].grid.ranks == (unsigned)plan->ranks && launched[0].grid.shared == (unsigned)v->shared &&
@@ -434,9 +463,11 @@ Test(selection, a_row_alone_is_cut_by_k_alone) {
     for (i = 0; i < SHAPES; i++) {
       sgemm_params p = shape(i);
       unsigned *of_k = &ranks[i / SIZE_COUNT / SIZE_COUNT];
-      point(&p, 32 << 20);
+      point(&p, INT64_MAX);
       launches = 0;
-      cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_SUCCESS && launches == 1);
+      cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_SUCCESS);
+      cr_assert(launches == 1 || (launches == 2 && launched[0].number == SGEMM__PACK));
+      launched[0] = launched[launches - 1];
       cr_assert(launched[0].number == v);
       *of_k = *of_k > 0 ? *of_k : launched[0].grid.ranks;
       cr_assert(launched[0].grid.ranks == *of_k, "%s, shape %d", sgemm_variant_get((sgemm_variant)v)->name, i);

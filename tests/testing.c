@@ -122,6 +122,10 @@ void problem_make(problem *q) {
   matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->layer, &random);
   if (q->plan.planes > 0)
     p->workspace_bytes = sgemm_plan_workspace(&q->plan, p);
+  else if (q->variant != SGEMM_VARIANT_COUNT && sgemm_variant_get(q->variant)->packs) {
+    const sgemm_plan plan = {q->variant, 1, 1};
+    p->workspace_bytes = sgemm_plan_workspace(&plan, p);
+  }
   if (q->tensor.planes > 0)
     p->workspace_bytes = sgemm_tensor_workspace(&q->tensor, p);
   if (p->workspace_bytes > 0)
