@@ -698,7 +698,8 @@ static const sgemm__figures sgemm__measured = {2197,
                                                    {71.8, 2117},  /* sgemm_doublebuffered_32x64x16_4x4 */
                                                    {63.5, 2064},  /* sgemm_doublebuffered_32x32x16_4x4 */
                                                    {114.2, 9367}, /* sgemm_async_128x256x16_16x8 */
-                                                   {113.0, 8756}, /* sgemm_async_256x128x16_16x8 */
+                                                   {114.2, 9367}, /* sgemm_async_128x256x8_16x8 */
+                                                   {113.0, 8756}, /* sgemm_async_256x128x8_16x8 */
                                                    {111.7, 5264}, /* sgemm_async_64x128x16_8x8 */
                                                    {110.6, 5365}, /* sgemm_async_128x64x16_8x8 */
                                                    {94.2, 2999},  /* sgemm_async_64x64x16_8x4 */

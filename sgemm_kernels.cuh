@@ -61,7 +61,8 @@
   X(doublebuffered,   32,  64, 16,  4,  4,  16,  32, 4, 2, 1, 4, 0, "about one tile an SM at 512 x 512")               \
   X(doublebuffered,   32,  32, 16,  4,  4,  16,  32, 4, 2, 1, 8, 0, "the smallest results")                            \
   X(async,           128, 256, 16, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results: fewest loads a result")            \
-  X(async,           256, 128, 16, 16,  8,  64,  64, 4, 3, 1, 1, 1, "the same upright, where B is along k")            \
+  X(async,           128, 256,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "the same where B is along k")                     \
+  X(async,           256, 128,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "upright")                                         \
   X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "edges, middle sizes; three blocks an SM")         \
   X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3, 1, "narrow results")                                  \
   X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \

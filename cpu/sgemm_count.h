@@ -38,6 +38,7 @@ typedef enum sgemm__count_kind {
 #define sgemm__count_access(kind, p, floats) ((void)0)
 #define sgemm__count_skip() ((void)0)
 #define sgemm__count_fma() ((void)0)
+#define sgemm__count_bulk(bytes) ((void)0)
 #define sgemm__count_barrier(threads, line) ((void)0)
 #define sgemm__count_finish(total, lock) ((void)0)
 
@@ -60,29 +61,32 @@ typedef struct sgemm__count_warp {
   size_t count, capacity;
 } sgemm__count_warp;
 
-/* An OS thread's counts, and where the fiber that runs on it is. */
+/* Where a fiber is; it may pause between barriers, at an mbarrier. */
+typedef struct sgemm__count_place {
+  uint64_t converged, n; /* passes of sgemm__converge() since the barrier, accesses since the last of them */
+  size_t at;             /* the warp's record that the thread has reached */
+} sgemm__count_place;
+
+/* An OS thread's counts, and its fibers. */
 typedef struct sgemm__counter {
   sgemm_counts counts;
   sgemm__count_warp warps[SGEMM__COUNT_WARPS];
-  int thread;
-  uint64_t converged, n; /* passes of sgemm__converge() since the barrier, accesses since the last of them */
-  size_t at;             /* the warp's record that the thread has reached */
+  sgemm__count_place places[32 * SGEMM__COUNT_WARPS];
+  int thread; /* that runs */
 } sgemm__counter;
 
 static _Thread_local sgemm__counter sgemm__count;
 
 /* ---- While fibers run -------------------------------------------------------------------------------------------- */
 
-/* The thread runs from here to its next barrier. */
-static inline void sgemm__count_turn(int thread) {
-  sgemm__count.thread = thread;
-  sgemm__count.converged = sgemm__count.n = 0;
-  sgemm__count.at = 0;
-}
+/* The thread runs from here on. */
+static inline void sgemm__count_turn(int thread) { sgemm__count.thread = thread; }
+
+static inline sgemm__count_place *sgemm__count_here(void) { return &sgemm__count.places[sgemm__count.thread]; }
 
 static inline void sgemm__count_converge(void) {
-  sgemm__count.converged++;
-  sgemm__count.n = 0;
+  sgemm__count_here()->converged++;
+  sgemm__count_here()->n = 0;
 }
 
 static void sgemm__count_grow(sgemm__count_warp *w) {
@@ -101,36 +105,48 @@ static void sgemm__count_grow(sgemm__count_warp *w) {
 static inline uintptr_t *sgemm__count_lane(sgemm__count_kind kind, int floats) {
   sgemm__counter *c = &sgemm__count;
   sgemm__count_warp *w = &c->warps[c->thread / 32];
-  const uint64_t key = c->converged << 32 | c->n << 8 | (uint64_t)kind << 4 | (uint64_t)floats;
+  sgemm__count_place *here = sgemm__count_here();
+  const uint64_t key = here->converged << 32 | here->n << 8 | (uint64_t)kind << 4 | (uint64_t)floats;
   const uint32_t lane = (uint32_t)c->thread % 32;
   sgemm__count_record *r;
-  while (c->at < w->count && w->records[c->at].key < key)
-    c->at++;
-  if (c->at == w->count || w->records[c->at].key != key) {
+  while (here->at < w->count && w->records[here->at].key < key)
+    here->at++;
+  if (here->at == w->count || w->records[here->at].key != key) {
     if (w->count == w->capacity)
       sgemm__count_grow(w);
-    r = &w->records[c->at];
-    memmove(r + 1, r, (w->count - c->at) * sizeof *r);
+    r = &w->records[here->at];
+    memmove(r + 1, r, (w->count - here->at) * sizeof *r);
     w->count++;
     memset(r, 0, sizeof *r);
     r->key = key;
     r->kind = kind;
     r->floats = floats;
   }
-  r = &w->records[c->at];
+  r = &w->records[here->at];
   r->lanes |= UINT32_C(1) << lane;
   return &r->address[lane];
 }
 
 static inline void sgemm__count_access(sgemm__count_kind kind, const float *p, int floats) {
   *sgemm__count_lane(kind, floats) = (uintptr_t)p;
-  sgemm__count.n++;
+  sgemm__count_here()->n++;
 }
 
 /* An access of the other lanes that this one leaves out by a predicate. */
-static inline void sgemm__count_skip(void) { sgemm__count.n++; }
+static inline void sgemm__count_skip(void) { sgemm__count_here()->n++; }
 
 static inline void sgemm__count_fma(void) { ++*sgemm__count_lane(SGEMM__COUNT_FMA, 1); }
+
+/* A bulk copy, which one thread asks for: whole sectors and whole rows of banks. */
+static inline void sgemm__count_bulk(int bytes) {
+  sgemm_counts *c = &sgemm__count.counts;
+  c->global_load_requests++;
+  c->global_load_sectors += bytes / 32;
+  c->global_load_bytes += bytes;
+  c->shared_store_requests++;
+  c->shared_store_wavefronts += bytes / 128;
+  c->shared_store_bytes += bytes;
+}
 
 /* ---- When all have met ------------------------------------------------------------------------------------------- */
 
@@ -230,6 +246,7 @@ static void sgemm__count_barrier(int threads, int line) {
       sgemm__count_record_done(&sgemm__count.counts, &sgemm__count.warps[w].records[i]);
     sgemm__count.warps[w].count = 0;
   }
+  memset(sgemm__count.places, 0, sizeof sgemm__count.places);
   if (line != 0)
     sgemm__count.counts.barriers += (threads + 31) / 32;
 }

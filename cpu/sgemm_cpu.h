@@ -558,6 +558,7 @@ static inline void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
     w->bulk_capacity = capacity;
   }
   w->bulk[w->bulk_count++] = copy;
+  sgemm__count_bulk(bytes);
   sgemm__cpu_unwrite((float *)shared, (size_t)bytes / sizeof(float));
 }
 

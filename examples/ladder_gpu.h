@@ -18,7 +18,7 @@ enum { RUNS_ON_GPU = 1, DEFAULT_M = 4096, DEFAULT_N = 4096, DEFAULT_K = 4096 };
 enum {
   ENOUGH_SAMPLES = 10,
   FEWEST_SAMPLES = 3,
-  WORKSPACE = 32 << 20, /* what cuBLAS's manual asks for on Hopper; strict production has the same */
+  WORKSPACE = 32 << 20, /* what cuBLAS's manual asks for on Hopper */
   LARGE = 512,          /* m, n and k of shapes that a tensor mode has a score of its own for; also the usage's */
   CEILING_FROM = 1024   /* squares whose ceiling is measured unasked; also the usage's */
 };
@@ -93,8 +93,8 @@ typedef struct meter {
   sgemm_machine machine;
   double ffma_gflops, copy_gbs;
   cublasHandle_t cublas;
-  void *workspace;
-  void *room; /* the workspace of the tensor mode at hand */
+  void *workspace; /* of cuBLAS */
+  void *room;      /* of the subject at hand */
   int64_t room_bytes;
   char *prepared[2]; /* for it: A and B of one set after the other; NULL: not asked for */
   size_t pitch_prepared[2];
@@ -135,6 +135,8 @@ static int open_meter(meter *m, const options *o, report *r) {
   add_text(r, "cuda_runtime", m->runtime);
   add_text(r, "cublas", m->cublas_version);
   add_text(r, "driver", m->nvml.device != NULL ? m->nvml.driver : NULL);
+  if (o->limited)
+    add_number(r, "workspace_mib", o->workspace_mib);
   if (o->prepared)
     add_text(r, "prepared", o->prepared_both ? "A and B" : "B");
   return 0;
@@ -157,17 +159,13 @@ static int has_subject(subject s, const options *o) {
   return s == SUBJECT_CUBLAS || (o->production && o->modes[mode_of(s)]);
 }
 
-/* With which a subject runs set number `set`. As calls follow one another, they can all work in the same memory: strict
-   production in what cuBLAS had. */
+/* With which a subject runs set number `set`. As calls follow one another, they can all work in the same memory. */
 static sgemm_params params_of(const meter *m, subject s, const data *d, int set) {
   sgemm_params p = set_of(d, set);
   p.mode = mode_of(s);
-  if (s == SUBJECT_PRODUCTION) {
-    p.workspace = m->workspace;
-    p.workspace_bytes = WORKSPACE;
-  } else if (is_production(s)) {
-    p.workspace = m->room;
-    p.workspace_bytes = m->room_bytes;
+  p.workspace = m->room;
+  p.workspace_bytes = m->room_bytes;
+  if (p.mode != SGEMM_STRICT) {
     p.prepared_a = m->prepared[0] == NULL ? NULL : m->prepared[0] + (size_t)set * m->pitch_prepared[0];
     p.prepared_b = m->prepared[1] == NULL ? NULL : m->prepared[1] + (size_t)set * m->pitch_prepared[1];
   }
@@ -204,13 +202,19 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
   sgemm_params p;
   int64_t bytes;
   close_subject(m);
-  if (mode_of(s) == SGEMM_STRICT)
+  if (s == SUBJECT_CUBLAS)
     return 0;
-  if ((o->prepared && prepare(m, s, d, 1)) || (o->prepared_both && prepare(m, s, d, 0)))
+  if (mode_of(s) != SGEMM_STRICT && ((o->prepared && prepare(m, s, d, 1)) || (o->prepared_both && prepare(m, s, d, 0))))
     return 1;
   p = params_of(m, s, d, 0);
-  if (sgemm_workspace_query(&p, &bytes) != SGEMM_SUCCESS)
+  if (!is_production(s)) {
+    const sgemm_plan row = {(sgemm_variant)s, 1, 1};
+    bytes = sgemm_plan_workspace(&row, &p);
+  } else if (sgemm_workspace_query(&p, &bytes) != SGEMM_SUCCESS) {
     return 1;
+  }
+  if (s == SUBJECT_PRODUCTION && o->limited && bytes > (int64_t)o->workspace_mib << 20)
+    bytes = (int64_t)o->workspace_mib << 20;
   if (bytes > 0)
     m->room = machine_alloc((size_t)bytes);
   m->room_bytes = m->room == NULL ? 0 : bytes;

@@ -120,7 +120,8 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
 }
 static void close_subject(meter *m) { (void)m; }
 
-/* What runs for a subject; of production the plan, without a workspace: one launch, whose counts are all. */
+/* What runs for a subject; of production the plan, without a workspace: one launch, whose counts are all. A row that packs
+   launches that before, uncounted. */
 static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
   const sgemm_device *d = &m->gpu.device;
   const sgemm_machine machine = {d->multiprocessors,
@@ -183,12 +184,20 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
   const sgemm_counts *c = sgemm_model_counts();
   cell *cells = w->cells;
   struct timespec start, stop;
+  sgemm_params p = d->p;
+  int failed;
   (void)o, (void)cold;
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  if ((s == SUBJECT_PRODUCTION ? sgemm_run_plan(&plan, &d->p, NULL) : sgemm_run_variant(plan.variant, &d->p, NULL)) !=
-      SGEMM_SUCCESS)
+  p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
+  p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
+  if (p.workspace == NULL && p.workspace_bytes > 0)
     return 1;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  failed = (s == SUBJECT_PRODUCTION ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(plan.variant, &p, NULL)) !=
+           SGEMM_SUCCESS;
   clock_gettime(CLOCK_MONOTONIC, &stop);
+  machine_free(p.workspace);
+  if (failed)
+    return 1;
   *set = 0;
   w->iterations = 1;
   w->cpu_ms = (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC;

@@ -34,7 +34,8 @@ static const char usage[] =
     "also\n"
     "                       over the shapes with m, n and k of 512 and more. It implies --production. A tensor mode "
     "has\n"
-    "                       the workspace that sgemm_workspace_query() asks for, strict fp32 has cuBLAS's 32 MiB\n"
+    "                       the workspace that sgemm_workspace_query() asks for; cuBLAS always has 32 MiB\n"
+    "  --workspace MIB      strict production has no more than this; cuBLAS's 32, say, or 0\n"
     "  --prepared           the tensor modes with B prepared before the timing starts\n"
     "  --prepared-both      with A as well: what the multiplying kernels alone reach\n"
     "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers: fp16 at 3 k for "
@@ -93,6 +94,7 @@ typedef struct options {
   char stages[SGEMM_STAGE_COUNT]; /* 1: asked for */
   const char *variants;           /* glob, or NULL */
   char modes[MODE_COUNT];         /* 1: asked for */
+  int limited, workspace_mib;     /* whether and how the workspace of strict production is */
   int production, production_only, errors, prepared, prepared_both, ceilings, hot, cold;
   int reps; /* 0: until the spread is small or the time is up */
   double seconds;
@@ -283,11 +285,12 @@ static int *flag_of(options *o, const char *name) {
 /* on_gpu: what this build runs on; m, n, k: the sizes where none are asked for.
    0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
 static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
-  static const char *const valued[] = {"--m",    "--n",         "--k",        "--sizes", "--shapes",   "--op",
-                                       "--mode", "--stages",    "--variants", "--time",  "--reps",     "--gpu",
-                                       "--peak", "--bandwidth", "--csv",      "--json",  "--markdown", NULL};
-  static const char *const gpu_only[] = {"--errors", "--mode", "--prepared", "--prepared-both", "--ceilings",
-                                         "--hot",    "--cold", "--time",     "--reps",          NULL};
+  static const char *const valued[] = {
+      "--m",    "--n",    "--k",   "--sizes", "--shapes",    "--op",  "--mode", "--workspace", "--stages", "--variants",
+      "--time", "--reps", "--gpu", "--peak",  "--bandwidth", "--csv", "--json", "--markdown",  NULL};
+  static const char *const gpu_only[] = {"--errors",   "--mode",      "--prepared", "--prepared-both",
+                                         "--ceilings", "--workspace", "--hot",      "--cold",
+                                         "--time",     "--reps",      NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
   static list sides[3];
   char op[3] = "NN";
@@ -343,6 +346,12 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
       const char *text = value;
       if ((o->reps = (int)parse_number(&text, SAMPLES_MOST, "")) == 0)
         return fail("--reps is not a whole number from 1 to 4000", value);
+    } else if (strcmp(name, "--workspace") == 0) {
+      const char *text = value;
+      o->limited = 1;
+      o->workspace_mib = (int)parse_number(&text, 1 << 20, "");
+      if (o->workspace_mib == 0 && strcmp(value, "0") != 0)
+        return fail("--workspace is not a whole number of MiB from 0 to 1048576", value);
     } else if (strcmp(name, "--time") == 0) {
       if ((o->seconds = parse_real(value)) == 0.0)
         return fail("--time is not a number of seconds above 0", value);

@@ -24,7 +24,7 @@ static int fail(const char *what, const char *why) {
 
 #include "examples/matrices.h"
 
-enum { OPERAND_FLOATS = 64 << 20, RESULT_FLOATS = 48 << 20, WORKSPACE_BYTES = 64 << 20 };
+enum { OPERAND_FLOATS = 64 << 20, RESULT_FLOATS = 48 << 20, WORKSPACE_BYTES = 768 << 20 };
 enum { SAMPLES = 3 };
 #define SAMPLE_MS 0.7
 #define SLOWEST 2.5 /* times the fastest plan of a shape so far: what takes longer is not written */
@@ -97,10 +97,12 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
     sgemm_plan plan;
     plan.variant = (sgemm_variant)i;
     for (plan.ranks = 1; plan.ranks <= 8 && sgemm_compiled(plan.variant); plan.ranks *= 2)
-      for (j = 0; j < (int)(sizeof PLANES / sizeof *PLANES) && status == 0; j++) {
-        const double blocks = tiles * plan.ranks * (plan.planes = PLANES[j]);
+      for (j = 0; j < (v->packs ? 2 : (int)(sizeof PLANES / sizeof *PLANES)) && status == 0; j++) {
+        double blocks;
+        plan.planes = v->packs && j > 0 ? b->machine.multiprocessors : PLANES[j];
+        blocks = tiles * plan.ranks * plan.planes;
         if (sgemm__possible(&plan, &b->machine) && sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes &&
-            (plan.ranks * plan.planes == 1 ||
+            (v->packs || plan.ranks * plan.planes == 1 ||
              (blocks <= 4.0 * b->machine.multiprocessors && 2 * plan.ranks * plan.planes * v->BK <= k)))
           status = measure_plan(b, &plan, &p, op, &best);
       }

@@ -79,13 +79,6 @@ static int direct(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
 }
 
-/* Elements that a launch loads: each of A once a column of tiles, each of B once a row of tiles; without tiles, one of
-   both for each FMA. On tile multiples that is K (1/BM + 1/BN) a result, or 2K. */
-static int64_t elements(const sgemm_variant_info *v, size s) {
-  return direct(v) ? 2 * s.m * s.n * s.k
-                   : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
-}
-
 /* The size as the tiles cover it. */
 static size covered(const sgemm_variant_info *v, size s) {
   size c = s;
@@ -95,6 +88,15 @@ static size covered(const sgemm_variant_info *v, size s) {
     c.k = sgemm__ceil_div(s.k, v->BK) * v->BK;
   }
   return c;
+}
+
+/* Elements that a launch loads: each of A once a column of tiles, each of B once a row of tiles; without tiles, one of
+   both for each FMA. On tile multiples that is K (1/BM + 1/BN) a result, or 2K. */
+static int64_t elements(const sgemm_variant_info *v, size s) {
+  if (v->packs) /* zeros where nothing exists */
+    s = covered(v, s);
+  return direct(v) ? 2 * s.m * s.n * s.k
+                   : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
 }
 
 /* Floats that the slices of a block leave in shared memory for the sum over them, which loads them all. */
@@ -107,10 +109,11 @@ static int lanes_of(const sgemm_variant_info *v) { return v->threads / v->slices
 /* NULL, or the first counter that does not follow from the row and the size alone. beta = 0. */
 static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
   const size t = covered(v, s);
-  const int64_t warps = t.m * t.n / (v->TM * v->TN) * v->slices / 32, steps = t.k / v->BK;
+  const int64_t warps = t.m / v->BM * (t.n / v->BN) * v->threads / 32, steps = t.k / v->BK;
   const int64_t fragments = direct(v) ? 0 : t.m * t.n * t.k / v->TM + t.m * t.n * t.k / v->TN;
   const int64_t placed = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
   const int64_t barriers = direct(v)      ? 0
+                           : v->packs     ? 1                               /* the rest are mbarriers */
                            : v->bufs >= 2 ? 1 + steps + 2 * (v->slices > 1) /* the sum over the slices */
                                           : 2 * steps;
 #define FIRST(counter, want)                                                                                           \
@@ -144,11 +147,15 @@ typedef struct way {
   int quads; /* a pipeline that keeps it along k */
   int V;     /* elements of an access */
   int W;     /* along k: of them side by side */
+  int bulk;  /* elements of a bulk copy; 0: there are none */
 } way;
 
 static way way_of(const sgemm_variant_info *v, int E, int T, int along_k) {
-  way w = {E, along_k, v->bufs >= 3 && SGEMM__QUADS(T, v->BK, along_k), v->V, SGEMM__WIDE(v->BK, v->V)};
-  if (v->bufs >= 3) { /* what a copy turns it cannot take four at a time */
+  way w = {E, along_k, v->bufs >= 3 && SGEMM__QUADS(T, v->BK, along_k), v->V, SGEMM__WIDE(v->BK, v->V), 0};
+  if (v->packs) {
+    w.along_k = 0;
+    w.bulk = E * v->BK;
+  } else if (v->bufs >= 3) { /* what a copy turns it cannot take four at a time */
     w.V = along_k && !w.quads ? 1 : 4;
     w.W = w.quads ? v->BK : 8;
   }
@@ -179,7 +186,7 @@ static void tile_multiples(sgemm_variant variant) {
     const int down = v->stage == SGEMM_STAGE_naive;
     closed_forms(v, ops, s, &c);
     COUNT(v, ops, &c, fma_instructions, results * s.k / 32);
-    COUNT(v, ops, &c, global_load_requests, of_a / (32 * a.V) + of_b / (32 * b.V));
+    COUNT(v, ops, &c, global_load_requests, of_a / (a.bulk ? a.bulk : 32 * a.V) + of_b / (b.bulk ? b.bulk : 32 * b.V));
     COUNT(v, ops, &c, global_store_requests, results / (lanes_of(v) * v->V));
     COUNT(v, ops, &c, shared_load_requests,
           (c.shared_load_bytes / 4 - summed(v, s)) / warp + summed(v, s) / (lanes_of(v) * v->V));

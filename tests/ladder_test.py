@@ -62,7 +62,7 @@ class LadderTest(unittest.TestCase):
 class Arguments(LadderTest):
     def test_help(self):
         out = self.accepted("--help")
-        for word in ["--sizes", "--shapes", "--cold", "--mode", "--prepared", "--ceilings", "--gpu", "--markdown",
+        for word in ["--sizes", "--shapes", "--cold", "--mode", "--workspace", "--prepared", "--ceilings", "--gpu", "--markdown",
                      *STAGES]:
             self.assertIn(word, out)
         self.assertLessEqual(max(map(len, out.splitlines())), 120)
@@ -109,7 +109,7 @@ class Arguments(LadderTest):
     def test_timing_is_for_gpus(self):
         for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"],
                           ["--mode", "strict"], ["--mode", "tensor"], ["--prepared"],
-                          ["--prepared-both"], ["--ceilings"]]:
+                          ["--prepared-both"], ["--ceilings"], ["--workspace", "32"]]:
             self.refused(*arguments, says="this is the CPU model")
 
     def test_files(self):
