@@ -668,61 +668,61 @@ typedef struct sgemm__figures {
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {2197,
-                                               3651,
-                                               4982,
+static const sgemm__figures sgemm__measured = {2227,
+                                               3774,
+                                               4901,
                                                0,
-                                               1.64,
-                                               0.0627,
-                                               0.0437,
-                                               0.0954,
+                                               1.63,
+                                               0.0613,
+                                               0.0448,
+                                               0.0969,
                                                73,
-                                               49.8,
-                                               0.707,
+                                               44.6,
+                                               0.689,
                                                1.39e-05,
                                                {
-                                                   {11.5, 1942},  /* sgemm_naive_32x32x1_1x1 */
-                                                   {14.1, 2608},  /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {16.0, 2735},  /* sgemm_tiled_16x16x16_1x1 */
-                                                   {16.6, 1778},  /* sgemm_tiled_32x32x32_1x1 */
-                                                   {35.8, 3518},  /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {44.3, 2918},  /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {72.6, 7811},  /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {83.7, 4642},  /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {92.9, 6747},  /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {86.7, 4620},  /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {113.8, 7166}, /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {99.2, 5019},  /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {105.6, 5761}, /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {85.0, 3637},  /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {71.8, 2117},  /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {63.5, 2064},  /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {114.2, 9367}, /* sgemm_async_128x256x16_16x8 */
-                                                   {114.2, 9367}, /* sgemm_async_128x256x8_16x8 */
-                                                   {113.0, 8756}, /* sgemm_async_256x128x8_16x8 */
-                                                   {111.7, 5264}, /* sgemm_async_64x128x16_8x8 */
-                                                   {110.6, 5365}, /* sgemm_async_128x64x16_8x8 */
-                                                   {94.2, 2999},  /* sgemm_async_64x64x16_8x4 */
-                                                   {96.2, 3752},  /* sgemm_async_32x128x32_8x4 */
-                                                   {92.6, 3649},  /* sgemm_async_128x32x32_4x8 */
-                                                   {103.5, 8298}, /* sgemm_splitk_64x128x16_8x8 */
-                                                   {91.1, 5390},  /* sgemm_splitk_64x64x32_8x4 */
-                                                   {82.3, 4810},  /* sgemm_splitk_32x64x32_8x4 */
-                                                   {74.5, 3869},  /* sgemm_splitk_32x32x64_4x4 */
-                                                   {81.1, 7273},  /* sgemm_splitk_16x128x32_16x4 */
-                                                   {64.2, 3996},  /* sgemm_splitk_8x128x32_8x4 */
-                                                   {46.3, 3462},  /* sgemm_splitk_4x128x32_4x4 */
-                                                   {79.8, 8149},  /* sgemm_splitk_128x16x32_4x16 */
-                                                   {62.1, 4474},  /* sgemm_splitk_128x8x32_4x8 */
-                                                   {42.6, 3166},  /* sgemm_splitk_128x4x32_4x4 */
-                                                   {68.7, 3618},  /* sgemm_splitk_16x32x128_4x4 */
-                                                   {53.9, 2924},  /* sgemm_splitk_8x32x128_4x4 */
-                                                   {39.8, 4132},  /* sgemm_splitk_4x32x128_4x4 */
-                                                   {69.9, 3667},  /* sgemm_splitk_32x16x128_4x4 */
-                                                   {60.4, 3019},  /* sgemm_splitk_32x8x128_4x4 */
-                                                   {39.6, 4196},  /* sgemm_splitk_32x4x128_4x4 */
-                                                   {118.0, 8000}, /* sgemm_tma_128x256x16_16x8 */
-                                                   {118.0, 8000}, /* sgemm_tma_256x128x16_16x8 */
+                                                   {11.5, 2022},   /* sgemm_naive_32x32x1_1x1 */
+                                                   {14.0, 2672},   /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {16.3, 2814},   /* sgemm_tiled_16x16x16_1x1 */
+                                                   {16.8, 1925},   /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.8, 3692},   /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.3, 3212},   /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {72.0, 7652},   /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {83.2, 4396},   /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {92.1, 6707},   /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {86.0, 4339},   /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {113.3, 7045},  /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {98.6, 4794},   /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {105.2, 5609},  /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {84.5, 3498},   /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {71.2, 2139},   /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {63.2, 2120},   /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {113.7, 9061},  /* sgemm_async_128x256x16_16x8 */
+                                                   {117.7, 9037},  /* sgemm_async_128x256x8_16x8 */
+                                                   {112.5, 8219},  /* sgemm_async_256x128x8_16x8 */
+                                                   {111.2, 5218},  /* sgemm_async_64x128x16_8x8 */
+                                                   {110.6, 5463},  /* sgemm_async_128x64x16_8x8 */
+                                                   {95.0, 2996},   /* sgemm_async_64x64x16_8x4 */
+                                                   {97.0, 3794},   /* sgemm_async_32x128x32_8x4 */
+                                                   {91.8, 3411},   /* sgemm_async_128x32x32_4x8 */
+                                                   {103.1, 8272},  /* sgemm_splitk_64x128x16_8x8 */
+                                                   {92.2, 5310},   /* sgemm_splitk_64x64x32_8x4 */
+                                                   {84.1, 4641},   /* sgemm_splitk_32x64x32_8x4 */
+                                                   {75.9, 3705},   /* sgemm_splitk_32x32x64_4x4 */
+                                                   {81.1, 7316},   /* sgemm_splitk_16x128x32_16x4 */
+                                                   {64.7, 3845},   /* sgemm_splitk_8x128x32_8x4 */
+                                                   {50.8, 3440},   /* sgemm_splitk_4x128x32_4x4 */
+                                                   {79.5, 8082},   /* sgemm_splitk_128x16x32_4x16 */
+                                                   {62.9, 4223},   /* sgemm_splitk_128x8x32_4x8 */
+                                                   {43.4, 2724},   /* sgemm_splitk_128x4x32_4x4 */
+                                                   {78.2, 3210},   /* sgemm_splitk_16x32x128_4x4 */
+                                                   {56.8, 2886},   /* sgemm_splitk_8x32x128_4x4 */
+                                                   {43.5, 4011},   /* sgemm_splitk_4x32x128_4x4 */
+                                                   {73.0, 3278},   /* sgemm_splitk_32x16x128_4x4 */
+                                                   {62.5, 2852},   /* sgemm_splitk_32x8x128_4x4 */
+                                                   {40.5, 3879},   /* sgemm_splitk_32x4x128_4x4 */
+                                                   {111.8, 10967}, /* sgemm_tma_128x256x16_16x8 */
+                                                   {111.7, 10943}, /* sgemm_tma_256x128x16_16x8 */
                                                }};
 /* END figures */
 

@@ -111,12 +111,17 @@ static int run(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k, co
   print_heading();
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+    const sgemm_plan plan = {(sgemm_variant)i, 1, 1};
     char kernel[96];
     sgemm_status status;
     int error;
     if (!sgemm_compiled((sgemm_variant)i))
       continue;
     snprintf(kernel, sizeof kernel, "%s_%s", v->name, ops);
+    p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
+    p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
+    if (p.workspace == NULL && p.workspace_bytes > 0)
+      return fail("not enough memory for the workspace on the", machine_name());
     status = sgemm_run_variant((sgemm_variant)i, &p, NULL);
     if (status == SGEMM_SUCCESS && (error = machine_wait()) != 0)
       return fail(kernel, machine_error(error));
@@ -124,6 +129,7 @@ static int run(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k, co
       status = print_row(v, &p, kernel);
     if (status != SGEMM_SUCCESS)
       return fail(kernel, sgemm_status_string(status));
+    machine_free(p.workspace);
     fflush(stdout);
   }
   machine_free(C);

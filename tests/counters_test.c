@@ -229,7 +229,8 @@ static void wavefronts(sgemm_variant variant) {
         COUNT(v, ops, &c, shared_load_wavefronts,
               (column ? 4 : 2) * from_a + (row ? 4 : 2) * from_b + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_wavefronts, placed / 32 + conflicts + summed(v, s) / 32);
-      COUNT(v, ops, &c, shared_store_requests, turned / 32 + (placed - turned) / 128 + summed(v, s) / 128);
+      COUNT(v, ops, &c, shared_store_requests,
+            v->packs ? c.global_load_requests : turned / 32 + (placed - turned) / 128 + summed(v, s) / 128);
     }
   }
 }
@@ -259,6 +260,11 @@ static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld,
   const int all = aligned &&
                   ((rows >= E && depth >= v->BK) || (v->bufs >= 3 && w.V == 4 && (w.along_k ? depth : rows) % 4 == 0));
   int start, f, lane;
+  if (w.bulk) { /* zeros where nothing exists */
+    sum->requests++;
+    sum->sectors += w.bulk / 8;
+    return;
+  }
   for (start = 0; start < E * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
     for (f = 0; f < (all ? 1 : w.V); f++) {
       int64_t index[32];
@@ -302,7 +308,7 @@ static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64
   *requests = *sectors = 0;
   for (row0 = 0; row0 < s.m; row0 += v->BM)
     for (col0 = 0; col0 < s.n; col0 += v->BN)
-      for (w = 0; w < v->threads / v->slices / lanes_of(v); w++)
+      for (w = 0; w < SGEMM__THREADS(v->BM, v->BN, v->TM, v->TN, 1) / lanes_of(v); w++)
         for (piece = 0; piece < pieces; piece++) {
           int64_t whole[32], parts[4][32];
           int wholes = 0, count[4] = {0};
@@ -368,7 +374,7 @@ static void ragged(sgemm_variant variant) {
     }
 }
 
-/* What it costs to cut k, of as many steps as there are ranks at most: the sum over the ranks passes each rank's results
+/* What it costs to cut k, or to share tiles; of as many steps as there are ranks at most: the sum over the ranks passes each rank's results
    through shared memory once more, behind three more barriers; nothing else is done twice. The sum over planes reads each
    plane once and writes C, an FMA a result if beta is not 0. */
 static void ranks_and_planes(sgemm_variant variant) {
@@ -394,7 +400,19 @@ static void ranks_and_planes(sgemm_variant variant) {
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
       COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 2 + 3));
     }
-    for (planes = 2; planes <= 7; planes += 5) {
+    if (v->packs) { /* of six tiles four SMs share two, each in two parts; seven SMs all six */
+      const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, s, 0.5f),
+                         six = counts_of_plan(variant, 1, 7, ops, s, 0.5f);
+      const int64_t tile = v->BM * v->BN;
+      COUNT(v, ops, &two, fma_threads, 2 * tile);
+      COUNT(v, ops, &two, global_load_bytes, 4 * tile * (4 + 2));
+      COUNT(v, ops, &two, global_store_bytes, 4 * tile * 2);
+      COUNT(v, ops, &six, fma_threads, 6 * tile);
+      COUNT(v, ops, &six, global_load_bytes,
+            4 * tile * (7 + 6 - 1 + 6)); /* ends of 7 ranges and 6 tiles, the last one both */
+      COUNT(v, ops, &six, global_store_bytes, 4 * tile * 6);
+    }
+    for (planes = 2; planes <= 7 && !v->packs; planes += 5) {
       const sgemm_counts c = counts_of_plan(variant, 1, planes, ops, s, 0.5f);
       COUNT(v, ops, &c, fma_threads, results);
       COUNT(v, ops, &c, global_load_bytes, 4 * results * (planes + 1));
