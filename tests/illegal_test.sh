@@ -42,6 +42,12 @@ the threads must share each tile's copies evenly, or one access of all must cove
 the threads must share each tile's copies evenly, or one access of all must cover it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
+tma has V = 4, 3 or 4 buffers and one slice                                          | tma,            128, 256,  16,  16,   8,  64,  64, 4, 5, 1, 1
+tma has V = 4, 3 or 4 buffers and one slice                                          | tma,            128, 256,  16,  16,   8,  64,  64, 4, 4, 2, 1
+registers are dealt to two warpgroups that multiply                                  | tma,            128, 128,  16,   8,  16,  64,  64, 4, 4, 1, 1
+packed blocks must make up panels and steps                                          | tma,             64, 256,  16,   8,   8,  32,  64, 4, 4, 1, 1
+packed blocks must make up panels and steps                                          | tma,            128, 256,  24,  16,   8,  64,  64, 4, 3, 1, 1
+shared memory of a block is at most 227 KiB                                          | tma,            128, 256,  64,  16,   8,  64,  64, 4, 4, 1, 1
 TABLE
 
 # The same for SGEMM_TENSORS: engine, format, BM, BN, WN, chunks, sums, bufs.

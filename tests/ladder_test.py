@@ -206,7 +206,7 @@ class Numbers(LadderTest):
         self.assertAlmostEqual(float(row["memory_roof_tflops"]), 0.8, places=6)  # 8 FLOP/byte of 100 GB/s
         self.assertLess(float(row["roof_tflops"]), 1.0)
         self.assertEqual(row["registers"], "")  # nobody asked ptxas about this GPU
-        row, = self.rows("--sizes", "256", "--variants", "*_128x256x8*", "--peak", "1", "--bandwidth", "100")
+        row, = self.rows("--sizes", "256", "--variants", "*doublebuffered_128x256x8*", "--peak", "1", "--bandwidth", "100")
         self.assertEqual((row["bound"], row["roof_tflops"]), ("FMA", "0.001"))
         row, = self.rows("--sizes", "64", "--variants", "*naive*", "--peak", "1000", "--bandwidth", "100")
         self.assertEqual((row["bound"], row["shared_roof_tflops"]), ("memory", ""))
@@ -226,6 +226,9 @@ class Numbers(LadderTest):
         self.assertAlmostEqual(float(row["occupancy_percent"]), 100 * 32 / 48, places=4)  # one block's warps
         for gpu in ["H200", "A100", "RTX3090", "RTX3070"]:
             for row in self.rows("--sizes", "16", "--gpu", gpu):
+                if gpu != "H200" and row["stage"] == "tma":  # of sm_90a alone
+                    self.assertEqual(row["occupancy_percent"], "")
+                    continue
                 large = re.search("_(16x32|32x16)x128_", row["variant"])  # 113 KiB; there a block may have 99
                 least = 0 if large and gpu.startswith("RTX") else 1
                 self.assertTrue(least <= float(row["occupancy_percent"]) <= 100)

@@ -232,6 +232,22 @@ static void plan_case(sgemm_variant variant, int ranks, int planes, int shape, i
   CHECK(problem_solve(&q, schedule(c)));
 }
 
+/* Six tiles, shared by fewer SMs and by more, with and without a common divisor, and by more than there are steps, so that
+   some of them have nothing to do. */
+static void shared_tiles(sgemm_variant variant) {
+  static const int shares[4] = {4, 9, 10, 40};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  int i;
+  for (i = 0; i < 4; i++) {
+    problem q = problem_of(variant, OPS[i][0], OPS[i][1], v->BM + 2, 2 * v->BN + 3, 5 * v->BK + 3, EXACT);
+    q.p.batch = 1 + i % 2;
+    q.p.alpha = -0.5f;
+    q.p.beta = i == 1 ? 0.0f : 2.0f;
+    problem_plan(&q, 1, shares[i]);
+    CHECK(problem_solve(&q, schedule(i)));
+  }
+}
+
 /* Every plan that the row can do, each on each of these shapes and with each pair of ops. */
 static void plans(sgemm_variant variant) {
   static const int planes[4] = {1, 2, 3, 7};
@@ -242,6 +258,8 @@ static void plans(sgemm_variant variant) {
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (!reduced() || c % 5 == 0)
           plan_case(variant, ranks, planes[i], shape, c);
+  if (v->packs)
+    shared_tiles(variant);
 }
 
 /* k as long as it takes for sgemm_run_variant() to make use of each number of ranks. */
