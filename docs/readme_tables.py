@@ -2,16 +2,17 @@
 """readme_tables.py [--check]: writes README.md's generated parts from the variant table and the committed measurements.
 
 The headline and the stages table stand between <!-- BEGIN name --> and <!-- END name -->. They come from SGEMM_STAGES and
-SGEMM_VARIANTS in sgemm_kernels.cuh and from docs/measurements/ladder_h200.txt, the ladder's own output. Stages whose
-kernels have changed since then are named in CHANGED and get no figures. With --check nothing is written; a README that
-differs, or a measurement that misses a row, is an error.
+SGEMM_VARIANTS in sgemm_kernels.cuh and from docs/measurements/ladder_h200.txt, suite_h200.csv and
+suite32_h200.csv, the ladder's own output. With --check nothing is written; a README that differs, or a measurement that
+misses a row, is an error.
 """
+import csv
+import math
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).absolute().parent.parent
-CHANGED = "async", "splitk"
 
 
 def stages(source):
@@ -41,6 +42,43 @@ def measurements(text):
     return provenance.lstrip("# "), problem, device, rows
 
 
+def suite(text, limited):
+    """The sentence on what sgemm_run() chooses for the suite's shapes, from the ladder's CSV; and where its workspace is
+    limited to cuBLAS's."""
+    def ratios(mode, source=text):
+        return {row["shape"]: float(row["percent_of_cublas"]) / 100 for row in csv.DictReader(source.splitlines())
+                if row["variant"] == "production" and row["mode"] == mode}
+
+    def mean(of):
+        return math.exp(sum(map(math.log, of.values())) / len(of))
+
+    cold, hot = ratios("cold"), ratios("hot")
+    room, = {int(row["workspace_bytes"]) for row in csv.DictReader(text.splitlines())
+             if (row["variant"], row["shape"]) == ("production", "sq4096")}
+    low, high = (pick(cold, key=cold.get) for pick in (min, max))
+    return (f"Over {len(cold)} shapes from 64 x 64 to 16384 x 16384, narrow, deep, odd and batched, `sgemm_run()` with the "
+            f"workspace\nthat it asks for, at 4096 cubed {room / 1e6:.0f} MB, has {mean(cold):.2f} times cuBLAS's speed in geometric mean with "
+            f"cold caches and\n{mean(hot):.2f} with warm ones, from {cold[low]:.2f} (`{low}`) to {cold[high]:.2f} (`{high}`), cold; "
+            f"{cold['sq4096']:.2f} and {cold['sq8192']:.2f} at 4096 and 8192 cubed.\nWith cuBLAS's 32 MiB: {mean(ratios('cold', limited)):.2f} "
+            f"and {mean(ratios('hot', limited)):.2f}. `docs/measurements/suite_h200.csv`, `suite32_h200.csv`.")
+
+
+def tensor(text):
+    """The same of the tensor modes: their rates at 4096 and 8192 cubed, and over the large shapes."""
+    rows = [row for row in csv.DictReader(text.splitlines()) if row["mode"] == "cold"]
+    said = []
+    for variant in "production_tensor", "production_tensor_full":
+        own = {row["shape"]: row for row in rows if row["variant"] == variant}
+        rate = [f"{float(own[shape]['gflops']) / 1000:.0f}" for shape in ("sq4096", "sq8192")]
+        large = [float(row["percent_of_cublas"]) / 100 for row in own.values()
+                 if min(int(row[size]) for size in "mnk") >= 512]
+        said.append((" and ".join(rate), math.exp(sum(map(math.log, large)) / len(large)), len(large)))
+    return (f"In a mode that is asked for by name tensor cores do it, no less accurate than cuBLAS SGEMM\n([the rule and its "
+            f"figures](docs/tensor.md#accuracy)): {said[0][0]} TFLOP/s at 4096 and 8192 cubed, or in its\nfull-range form "
+            f"{said[1][0]}, cold, the operands' split included; {said[0][1]:.1f} and {said[1][1]:.1f} times cuBLAS SGEMM over "
+            f"the {said[0][2]}\nof these shapes with m, n, k >= 512.")
+
+
 def generated():
     source = (ROOT / "sgemm_kernels.cuh").read_text()
     provenance, problem, device, measured = measurements((ROOT / "docs/measurements/ladder_h200.txt").read_text())
@@ -49,13 +87,16 @@ def generated():
     if missing:
         sys.exit(f"readme_tables.py: measured and compiled rows differ: {', '.join(sorted(missing))}")
 
-    best = max((f"sgemm_{stage}_{name}" for stage, name, production, _ in rows
-                if production and stage not in CHANGED), key=measured.get)
+    best = max((f"sgemm_{stage}_{name}" for stage, name, production, _ in rows if production), key=measured.get)
     size = re.search(r"m (\d+), n (\d+), k (\d+)", problem).groups()
     cublas = float(re.search(r"cuBLAS SGEMM [\d.]+ ms, ([\d.]+) TFLOP/s", device).group(1))
     headline = (f"Measured on an {device.split(',')[0]} at {' x '.join(size)}: {measured[best][0]:.1f} TFLOP/s by `{best}`, "
                 f"{measured[best][2]:.0f} % of\ncuBLAS SGEMM's {cublas:.1f} in the same run and "
                 f"{measured[best][1]:.0f} % of the FMA peak.")
+
+    suite_csv = (ROOT / "docs/measurements/suite_h200.csv").read_text()
+    limited = (ROOT / "docs/measurements/suite32_h200.csv").read_text()
+    headline += "\n" + suite(suite_csv, limited) + "\n\n" + tensor(suite_csv)
 
     table = ["| stage | what it changes | row (* = production) | why | TFLOP/s | % of peak | % of cuBLAS |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
@@ -63,11 +104,10 @@ def generated():
         for own_stage, name, production, reason in rows:
             if own_stage == stage:
                 rate, peak, cublas = measured[f"sgemm_{stage}_{name}"]
-                figures = " | | " if stage in CHANGED else f"{rate:.1f} | {peak:.0f} | {cublas:.0f}"
-                table.append(f"| {stage} | {idea} | `{name}`{' *' if production else ''} | {reason} | {figures} |")
+                table.append(f"| {stage} | {idea} | `{name}`{' *' if production else ''} | {reason} | {rate:.1f} | "
+                             f"{peak:.0f} | {cublas:.0f} |")
                 idea = ""
-    table += ["", f"{problem}. {provenance}; full output in `docs/measurements/ladder_h200.txt`. The kernels of "
-              f"{' and '.join(CHANGED)} have changed since."]
+    table += ["", f"{problem}. {provenance}; full output in `docs/measurements/ladder_h200.txt`."]
     return {"headline": headline, "stages": "\n".join(table)}
 
 
