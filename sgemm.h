@@ -851,7 +851,7 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *m
   const int ranks = plan->ranks;
   return (ranks == 1 || ((ranks == 2 || ranks == 4 || ranks == 8) && v->split && machine->arch >= 90)) &&
          (plan->planes == 1 || (plan->planes > 1 && v->bufs >= 3)) && v->shared <= machine->shared_per_block &&
-         (!v->packs || machine->wgmma);
+         (!v->packs || (machine->wgmma && plan->planes <= 65535));
 }
 
 /* The plan of least reckoned time for p, with what workspace p has, on a machine; of one stage, or of all stages for

@@ -1,10 +1,11 @@
 /* sgemm_kernels.cuh: the kernels of sgemm.h, every tiling variant stamped from one table. Included by sgemm.h only.
    Those of the tensor modes are in sgemm_tensor.cuh.
 
-   To add a variant, add a row to SGEMM_VARIANTS: the enum, the checks, the kernels for all four op pairs, the info array,
-   the tests and the ladder expand the table. To add a stage, add a line to SGEMM_STAGES, a body and its shell.
+   To add a variant, add a row to SGEMM_VARIANTS: the enum, the checks, the kernels, the info array, the tests and the
+   ladder expand the table. To add a stage, add a line to SGEMM_STAGES, a body and its shell.
 
-   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B).
+   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B), but for rows
+             that pack their operands, which have one kernel for all.
    READING   table -> stamping -> primitives -> phases -> bodies -> launch. A body's sections come in the same order each
              time: indices, tile pointers, accumulators, main loop, epilogue.
    LEGEND    e: an index along m (in A's tile) or n (in B's), k: along the dot product; fetch: global memory -> registers,
@@ -83,7 +84,7 @@
   X(splitk,            4,  32,128,  4,  4,   4,  32, 4, 4,16, 2, 1, "the same for up to 4 rows")                       \
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, fewer rows: k in one block")    \
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
-  X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                                                                                        \
+  X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
   X(tma,             128, 256, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "large results: no copies between FMAs")           \
   X(tma,             256, 128, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "the same upright")
 
@@ -107,7 +108,7 @@
 #define SGEMM_TENSORS(X)                                                                                               \
   X(wgmma, fp16x3,  128, 256, 128, 2, 1, 4, "large results")                                                           \
   X(wgmma, fp16x3,  128, 128, 128, 2, 2, 6, "middle sizes, k below 256")                                               \
-  X(wgmma, fp16x3,  128,  64,  64, 2, 4, 8, "about one tile an SM at 1024 x 1024, and k that is cut into planes")       \
+  X(wgmma, fp16x3,  128,  64,  64, 2, 4, 8, "about one tile an SM at 1024 x 1024, and k that is cut into planes")      \
   X(wgmma, bf16x6,  128, 256, 128, 1, 1, 3, "large results")                                                           \
   X(wgmma, bf16x6,  128, 128, 128, 2, 2, 4, "middle sizes")                                                            \
   X(wgmma, bf16x6,  128,  64,  64, 2, 2, 6, "about one tile an SM at 1024 x 1024")                                     \
@@ -587,6 +588,21 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
 }
 SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
 
+/* A warp's arrival, SGEMM__ARRIVALS of them, once all its lanes have come here. compute-sanitizer's racecheck does not see
+   that a warp's barrier orders what the other lanes read before it; with -DSGEMM_RACECHECK each lane arrives, which is 0.6 %
+   slower in tma. */
+#if defined(SGEMM_RACECHECK)
+#define SGEMM__ARRIVALS 32
+SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b) { sgemm__mbarrier_arrive(b); }
+#else
+#define SGEMM__ARRIVALS 1
+SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0)
+    sgemm__mbarrier_arrive(b);
+}
+#endif
+
 /* Which quads of two shared arrays differ, bit i for elements 4i to 4i + 3, of up to 32 quads; all lanes of a warp call
    it. */
 SGEMM__DEVICE uint32_t sgemm__quads_differ(const float *x, const float *y, int quads) {
@@ -686,10 +702,10 @@ SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) { /* until all that wa
 
 /* d (64 x N, fp32, N/2 registers a thread) = a (64 x 16) b (16 x N), plus d where add is 1; by a warpgroup. */
 // clang-format off
-#define SGEMM__REGISTERS_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                    \
+#define SGEMM__REGISTERS_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                   \
                             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define SGEMM__REGISTERS_64 SGEMM__REGISTERS_32 ", "                                                                   \
-                            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "          \
+                            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "         \
                             "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define SGEMM__IN_OUT_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),                                 \
                            "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -1383,14 +1399,14 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   const int64_t blocks_a = p->a.rows / SGEMM__PACK_ROWS * deep * p->a.batch;
   const int of_b = sgemm__block_x() >= blocks_a;
   const sgemm__operand *o = of_b ? &p->b : &p->a;
-  const int64_t number = sgemm__block_x() - (of_b ? blocks_a : 0),
-                matrix = number / (o->rows / SGEMM__PACK_ROWS * deep);
+  const int64_t number = sgemm__block_x() - (of_b ? blocks_a : 0);
+  const int64_t matrix = number / (o->rows / SGEMM__PACK_ROWS * deep);
   const int64_t first_e = number / deep % (o->rows / SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
   const int64_t first_k = number % deep * SGEMM__PACK_K;
   const int64_t E = o->rows / (of_b ? p->tiles_n : p->tiles_m), ld = of_b ? p->ldb : p->lda;
   const int64_t extent = of_b ? p->n : p->m;
   const int along_k = of_b ? p->trans_b : !p->trans_a;
-  const float *from = (of_b ? p->B + matrix * p->stride_b : p->A + matrix * p->stride_a);
+  const float *from = of_b ? p->B + matrix * p->stride_b : p->A + matrix * p->stride_a;
   const int vectors = (uintptr_t)from % 16 == 0 && ld % 4 == 0;
   float *to = (float *)o->planes + (matrix * o->rows + first_e / E * E) * deep * SGEMM__PACK_K + first_e % E +
               first_k * E;
@@ -1517,8 +1533,8 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__shape *s, const sgemm__job *jo
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, float *shared, sgemm__mbarrier *full,
                               float *acc, float *a, float *b) {
   /* Indices. */
-  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1), b_at = s->BK * s->BM,
-            buffer = b_at + s->BK * s->BN;
+  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1); /* that multiply */
+  const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;     /* floats of a buffer, B's behind A's */
   const sgemm__job job = sgemm__job_of(p, s, sgemm__block_x());
   const sgemm__part part = {0, 0, 1};
   sgemm__mbarrier *empty = full + s->bufs;
@@ -1526,7 +1542,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, float
   int i = 0, k, parity = 0, steps;
   if (sgemm__thread() < s->bufs) {
     sgemm__mbarrier_init(full + sgemm__thread(), 1);
-    sgemm__mbarrier_init(empty + sgemm__thread(), threads / 32);
+    sgemm__mbarrier_init(empty + sgemm__thread(), threads / 32 * SGEMM__ARRIVALS);
   }
   sgemm__mbarriers_ready();
   sgemm__barrier();
@@ -1559,9 +1575,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, float
       for (k = 0; k < s->BK; k++) {
         const int now = k % 2, next = (k + 1) % s->BK;
         if (next == 0) {
-          sgemm__warp_barrier();
-          if (sgemm__thread() % 32 == 0)
-            sgemm__mbarrier_arrive(empty + i);
+          sgemm__mbarrier_arrive_warp(empty + i);
           i = i + 1 < s->bufs ? i + 1 : 0;
           parity ^= i == 0;
           from = shared + i * buffer;
@@ -1748,9 +1762,9 @@ SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
 #define SGEMM__ADDRESSES_blocked(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_doublebuffered(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_pipelined(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
-#define SGEMM__ADDRESSES_fed(stage, BM, BN, BK, TM, TN, ...)                                                           \
-  SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),\
-  SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),
+#define SGEMM__ADDRESS_OF_ALL(stage, name, BM, BN, BK, TM, TN, ...)                                                    \
+  SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),
+#define SGEMM__ADDRESSES_fed(...) SGEMM__FOUR(SGEMM__ADDRESS_OF_ALL, __VA_ARGS__)
 
 #define SGEMM__STAMP(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                   \
   SGEMM__CHECK(SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)            \

@@ -571,6 +571,13 @@ static inline void sgemm__warp_barrier(void) {
   sgemm__mbarrier_wait(b, parity);
 }
 
+#define SGEMM__ARRIVALS 1
+static inline void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b) {
+  sgemm__warp_barrier();
+  if (sgemm__thread() % 32 == 0)
+    sgemm__mbarrier_arrive(b);
+}
+
 static inline uint32_t sgemm__quads_differ(const float *x, const float *y, int quads) {
   uint32_t differ = 0;
   float a[4], b[4];

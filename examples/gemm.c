@@ -305,6 +305,21 @@ static float *place(const operand *x, int with_data) {
   return memory;
 }
 
+/* The workspace of the stage's best plan, where there is memory for it. */
+static void make_room(sgemm_params *p, sgemm_stage stage) {
+  sgemm_params roomy = *p;
+  sgemm_machine machine;
+  sgemm_plan plan;
+  roomy.workspace_bytes = INT64_MAX;
+  if (sgemm_machine_query(&machine) != SGEMM_SUCCESS)
+    return; /* sgemm_run_stage() says why */
+  plan = sgemm_select(&roomy, stage, &machine);
+  p->workspace_bytes = sgemm_plan_workspace(&plan, p);
+  p->workspace = p->workspace_bytes > 0 ? machine_alloc((size_t)p->workspace_bytes) : NULL;
+  if (p->workspace == NULL)
+    p->workspace_bytes = 0;
+}
+
 static void multiply(const options *o, const operand *a, const operand *b, operand *c, int64_t k) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, c->rows, c->cols, k);
   float *A, *B, *C;
@@ -327,6 +342,7 @@ static void multiply(const options *o, const operand *a, const operand *b, opera
   p.stride_a = stride_of(a);
   p.stride_b = stride_of(b);
   p.stride_c = stride_of(c);
+  make_room(&p, o->stage);
 
   status = sgemm_run_stage(o->stage, &p, NULL);
   if (status != SGEMM_SUCCESS)
@@ -339,6 +355,7 @@ static void multiply(const options *o, const operand *a, const operand *b, opera
   machine_free(A);
   machine_free(B);
   machine_free(C);
+  machine_free(p.workspace);
 }
 
 static void finish(operand *x) {

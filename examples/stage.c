@@ -62,6 +62,12 @@ int main(void) {
   status = sgemm_machine_query(&machine);
   if (status != SGEMM_SUCCESS)
     return fprintf(stderr, "stage: %s\n", sgemm_status_string(status)), 1;
+  status = sgemm_workspace_query(&p, &p.workspace_bytes);
+  if (status != SGEMM_SUCCESS)
+    return fprintf(stderr, "stage: %s\n", sgemm_status_string(status)), 1;
+  p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
+  if (p.workspace == NULL && p.workspace_bytes > 0)
+    return fprintf(stderr, "stage: no memory for the workspace\n"), 1;
   plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &machine);
   printf("selected for %d x %d x %d: %s\n", M, N, K, sgemm_variant_get(plan.variant)->name);
 
@@ -76,6 +82,7 @@ int main(void) {
   machine_free(a);
   machine_free(b);
   machine_free(c);
+  machine_free(p.workspace);
 
   got = checksum_of_result();
   want = checksum_of_inputs();
