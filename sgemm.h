@@ -284,9 +284,9 @@ typedef struct sgemm__args {
   int when_fired;            /* where there is a verdict: 1: the kernel runs if the guard fired; 0: if it did not */
   int trans_a, trans_b;      /* 1: op T */
   sgemm__operand a, b;       /* of a tensor mode or of tma */
-  uint32_t shares,
-      groups;      /* of tma: SMs that share the tiles that make no whole round, 0: none do; see sgemm__job_of() */
-  float *partials; /* for it: two partial tiles a share */
+  uint32_t shares;           /* of tma: SMs that share the tiles that make no whole round of so many, 0: none do */
+  uint32_t groups;           /* the common divisor of these SMs and tiles: see sgemm__job_of() */
+  float *partials;           /* of tma: two partial tiles a share */
 } sgemm__args;
 
 /* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
@@ -815,8 +815,8 @@ static inline double sgemm__cut(const sgemm_plan *plan, const sgemm__row *r, con
 }
 
 /* Reckoned clocks of a plan. The busiest SM works through its blocks in rounds of as many as are resident; each block at
-   the cost of a whole tile, whatever an edge cuts off, and no faster than its tiles arrive. Or memory binds, or what
-   the SMs take in; where two are close, both are felt. */
+   the cost of a whole tile, whatever an edge cuts off, and no faster than its tiles arrive; the last round's may be shared
+   by all SMs. Or memory binds, or what the SMs take in; where two are close, both are felt. */
 static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, const sgemm__problem *q,
                                  const sgemm__figures *f) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -1241,8 +1241,11 @@ static inline sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_pa
   if (sgemm_variant_get(plan->variant) == NULL)
     return SGEMM_ERROR_VARIANT;
   device = sgemm_machine_query(&machine); /* whose failure is told where there is something to launch */
-  if (device == SGEMM_SUCCESS && !sgemm__possible(plan, &machine))
-    return SGEMM_ERROR_PLAN;
+  if (device == SGEMM_SUCCESS) {
+    machine.wgmma |= !sgemm_compiled(plan->variant); /* nobody knows: below it is refused all the same */
+    if (!sgemm__possible(plan, &machine))
+      return SGEMM_ERROR_PLAN;
+  }
   status = sgemm_check(p);
   if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
     return status;
@@ -1267,14 +1270,16 @@ static inline sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_
   return sgemm_run_plan(&plan, p, stream);
 }
 
-/* Why no plan fits: no row of the stage is compiled, or those that are pack their operands, for which there is no room. */
-static inline sgemm_status sgemm__why_none(sgemm_stage stage) {
-  int i;
-  for (i = 0; i < SGEMM_VARIANT_COUNT; i++)
-    if ((stage == SGEMM_STAGE_COUNT || sgemm_variant_get((sgemm_variant)i)->stage == stage) &&
-        sgemm_compiled((sgemm_variant)i))
-      return SGEMM_ERROR_WORKSPACE;
-  return SGEMM_ERROR_NOT_COMPILED;
+/* Why no plan fits: no row of the stage is compiled, or those that are the machine cannot run, or there is no room for
+   operands that they pack. */
+static inline sgemm_status sgemm__why_none(sgemm_stage stage, const sgemm_machine *machine) {
+  sgemm_status why = SGEMM_ERROR_NOT_COMPILED;
+  sgemm_plan plan = {(sgemm_variant)0, 1, 1};
+  for (; plan.variant < SGEMM_VARIANT_COUNT; plan.variant = (sgemm_variant)(plan.variant + 1))
+    if ((stage == SGEMM_STAGE_COUNT || sgemm_variant_get(plan.variant)->stage == stage) &&
+        sgemm_compiled(plan.variant) && why != SGEMM_ERROR_WORKSPACE)
+      why = sgemm__possible(&plan, machine) ? SGEMM_ERROR_WORKSPACE : SGEMM_ERROR_PLAN;
+  return why;
 }
 
 /* Runs the best plan of one stage's compiled rows. SGEMM_STAGE_COUNT: of any stage's. */
@@ -1288,7 +1293,7 @@ static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params
   if (status != SGEMM_SUCCESS)
     return status;
   plan = sgemm_select(p, stage, &machine);
-  return plan.variant == SGEMM_VARIANT_COUNT ? sgemm__why_none(stage) : sgemm__run(&plan, p, stream);
+  return plan.variant == SGEMM_VARIANT_COUNT ? sgemm__why_none(stage, &machine) : sgemm__run(&plan, p, stream);
 }
 
 /* The split of a call's operands that are not ready, for parts of a format. */
