@@ -609,10 +609,13 @@ static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return
 static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_params *p, sgemm__args *args) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int64_t shares = plan->planes > 1 ? plan->planes : 0;
+  double matrices; /* none count as one, whose sizes are multiplied all the same */
   int64_t k, a_floats, b_floats, partials;
   *args = sgemm__arguments(p);
-  if (((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) * (double)args->batch +
-          2.0 * (double)shares * v->BM * v->BN * (double)args->batch >
+  matrices = (double)sgemm__max(args->batch, 1);
+  if ((((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) +
+       2.0 * (double)shares * v->BM * v->BN) *
+          matrices >
       1e17)
     return INT64_MAX;
   k = sgemm__ceil_div(args->k, SGEMM__PACK_K) * SGEMM__PACK_K;
@@ -981,7 +984,7 @@ static inline int64_t sgemm__tensor_workspace(const sgemm_tensor_plan *plan, con
   prepared[0] = swap ? p->prepared_b : p->prepared_a;
   prepared[1] = swap ? p->prepared_a : p->prepared_b;
   *args = sgemm__arguments(p);
-  if (((double)args->m + (double)args->n) * ((double)args->k + 64.0) * (double)args->batch * 8.0 > 1e18)
+  if (((double)args->m + (double)args->n) * ((double)args->k + 64.0) * (double)sgemm__max(args->batch, 1) * 8.0 > 1e18)
     return INT64_MAX;
   operand = sgemm__operand_at(&args->a,
                               prepared[0] != NULL ? (char *)prepared[0]

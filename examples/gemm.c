@@ -311,7 +311,7 @@ static void make_room(sgemm_params *p, sgemm_stage stage) {
   sgemm_machine machine;
   sgemm_plan plan;
   roomy.workspace_bytes = INT64_MAX;
-  if (sgemm_machine_query(&machine) != SGEMM_SUCCESS)
+  if (sgemm_check(p) != SGEMM_SUCCESS || sgemm_machine_query(&machine) != SGEMM_SUCCESS)
     return; /* sgemm_run_stage() says why */
   plan = sgemm_select(&roomy, stage, &machine);
   p->workspace_bytes = sgemm_plan_workspace(&plan, p);

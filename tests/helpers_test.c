@@ -523,4 +523,14 @@ Test(selection, workspace_of_a_plan) {
   p.batch = INT64_C(1) << 31;
   plan.planes = 8;
   cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
+  plan.variant = SGEMM_tma_128x256x16_16x8;
+  for (p.batch = 0; p.batch < 2; p.batch++) {
+    p.m = p.n = p.k = INT64_C(1) << 40;
+    cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
+  }
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 129, 5, 65);
+  plan.planes = 1;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 256) * 128);
+  plan.planes = 3;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 256) * 128 + 4 * 3 * 2 * 128 * 256);
 }
