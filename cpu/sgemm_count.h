@@ -246,7 +246,7 @@ static void sgemm__count_barrier(int threads, int line) {
       sgemm__count_record_done(&sgemm__count.counts, &sgemm__count.warps[w].records[i]);
     sgemm__count.warps[w].count = 0;
   }
-  memset(sgemm__count.places, 0, sizeof sgemm__count.places);
+  memset(sgemm__count.places, 0, (size_t)threads * sizeof *sgemm__count.places);
   if (line != 0)
     sgemm__count.counts.barriers += (threads + 31) / 32;
 }
