@@ -257,15 +257,15 @@ typedef struct sgemm_machine {
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
-/* An operand of a tensor mode, split: row i of op(A), or column i of op(B), is row i of it. docs/tensor.md draws it. Or an
-   operand of tma, packed, without units and marks: see sgemm__pack(). */
+/* An operand of a tensor mode, split: row i of op(A), or column i of op(B), is row i of it. docs/tensor.md draws it. Or one
+   of tma, packed, without units and marks: see sgemm__pack(). */
 typedef struct sgemm__operand {
   void *planes;    /* 16-bit parts, in the order in which tensor cores take them; or fp32, as FMAs do */
   float *units;    /* powers of two: what 1 stands for, for each row and SGEMM__UNIT_K of k */
   uint32_t *marks; /* what is to be known of each SGEMM__PANEL rows and SGEMM__UNIT_K of k: see SGEMM__MARK_LOST */
   int64_t rows;    /* whole panels */
   int64_t batch;   /* matrices: 1 where all the batch shares one */
-  int ready;       /* 1: prepared before this call */
+  int ready;       /* 1: prepared before this call; of tma: taken as it is */
 } sgemm__operand;
 
 /* What a kernel receives: params made row-major and free of special cases (sgemm__arguments() below). */
@@ -289,6 +289,14 @@ typedef struct sgemm__args {
   float *partials;           /* of tma: two partial tiles a share */
 } sgemm__args;
 
+/* An operand of tma as its tensor map describes it: k rows of `extent` elements, ld apart, of so many matrices; and E x BK
+   of them, which one copy brings. */
+typedef struct sgemm__view {
+  const float *first;
+  int64_t extent, k, ld, matrices, stride;
+  int E, BK;
+} sgemm__view;
+
 /* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
 typedef struct sgemm__grid {
   unsigned x, y, z, threads;
@@ -296,11 +304,25 @@ typedef struct sgemm__grid {
   unsigned shared; /* bytes of dynamic shared memory */
 } sgemm__grid;
 
+static inline sgemm__view sgemm__view_of(const sgemm__args *args, int of_b, int E, int BK) {
+  sgemm__view v;
+  v.first = of_b ? args->B : args->A;
+  v.extent = of_b ? args->n : args->m;
+  v.k = args->k;
+  v.ld = of_b ? args->ldb : args->lda;
+  v.stride = of_b ? args->stride_b : args->stride_a;
+  v.matrices = v.stride == 0 ? 1 : args->batch;
+  v.stride = v.matrices > 1 ? v.stride : v.ld; /* of one alone, any that can be */
+  v.E = E;
+  v.BK = BK;
+  return v;
+}
+
 #include "sgemm_kernels.cuh" /* the stages, the variants, and under SGEMM_IMPLEMENTATION the kernels */
 
 typedef struct sgemm_variant_info {
   const char *name;       /* sgemm_tiled_32x32x32_1x1; its kernels append _nn, _nt, _tn, _tt for the ops of A and B,
-                             where they do not multiply packed operands */
+                             where a row has not one for all */
   const char *stage_name; /* tiled */
   const char *reason;     /* why the row is there */
   sgemm_stage stage;
@@ -311,7 +333,7 @@ typedef struct sgemm_variant_info {
   int bufs;       /* tiles of each operand that shared memory holds at a time */
   int slices;     /* groups of threads that share each tile's k */
   int split;      /* 1: the blocks of a cluster may share a tile's k */
-  int packs;      /* 1: operands are packed into the workspace; sm_90a alone */
+  int packs;      /* 1: operands go by tensor maps, or else are packed into the workspace; sm_90a alone */
   int shared;     /* bytes of dynamic shared memory of a block */
   int resident;   /* blocks that fit on an SM of 228 KiB of shared memory, `blocks` at most */
   int threads;    /* of a block */
@@ -604,27 +626,39 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
 /* What a call makes of an operand, split or packed: fewer matrices than the batch where all of it shares one. */
 static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
 
-/* The workspace of a row that packs: op(A) and op(B), where they lie in panels, and two partial tiles a share. Fills in
-   args and returns its bytes; INT64_MAX stands for more than there can be. */
+/* 1 if a tensor map can describe an operand, so that tma takes it as it is: along e in memory, and all its rows from
+   multiples of 16 bytes on (CUDA Driver API, cuTensorMapEncodeTiled; strides are below 2^40 bytes there). NULL counts as
+   aligned: who asks for a workspace may not have the pointers yet. */
+static inline int sgemm__mappable(const float *X, int along_k, int64_t ld, int64_t matrices, int64_t stride) {
+  const int64_t most = INT64_C(1) << 38;
+  return !along_k && (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < most &&
+         (matrices <= 1 || (stride % 4 == 0 && stride < most));
+}
+
+/* The workspace of a row that packs: those operands that are not ready, along e, and two partial tiles a share. Fills in
+   args and returns its bytes; INT64_MAX stands for more than there can be, and for sizes that tensor maps cannot tell. */
 static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_params *p, sgemm__args *args) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
-  const int64_t shares = plan->planes > 1 ? plan->planes : 0;
+  const int64_t shares = plan->planes > 1 ? plan->planes : 0, most = INT32_MAX - 4096; /* tiles reach beyond */
   double matrices; /* none count as one, whose sizes are multiplied all the same */
   int64_t k, a_floats, b_floats, partials;
   *args = sgemm__arguments(p);
   matrices = (double)sgemm__max(args->batch, 1);
-  if ((((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) +
+  if (args->m > most || args->n > most || args->k > most || args->batch > most ||
+      (((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) +
        2.0 * (double)shares * v->BM * v->BN) *
-          matrices >
-      1e17)
+              matrices >
+          1e17)
     return INT64_MAX;
   k = sgemm__ceil_div(args->k, SGEMM__PACK_K) * SGEMM__PACK_K;
   args->a.rows = sgemm__ceil_div(args->m, v->BM) * v->BM;
   args->b.rows = sgemm__ceil_div(args->n, v->BN) * v->BN;
   args->a.batch = sgemm__matrices_of(args->batch, args->stride_a);
   args->b.batch = sgemm__matrices_of(args->batch, args->stride_b);
-  a_floats = args->a.rows * k * args->a.batch;
-  b_floats = args->b.rows * k * args->b.batch;
+  args->a.ready = sgemm__mappable(args->A, !args->trans_a, args->lda, args->a.batch, args->stride_a);
+  args->b.ready = sgemm__mappable(args->B, args->trans_b, args->ldb, args->b.batch, args->stride_b);
+  a_floats = args->a.ready ? 0 : args->a.rows * k * args->a.batch;
+  b_floats = args->b.ready ? 0 : args->b.rows * k * args->b.batch;
   partials = 2 * shares * v->BM * v->BN * args->batch;
   args->a.planes = p->workspace;
   args->b.planes = p->workspace == NULL ? NULL : (float *)p->workspace + a_floats;
@@ -633,7 +667,7 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
   return 4 * (a_floats + b_floats + partials);
 }
 
-/* Bytes of workspace that a plan takes: its planes, in rows padded to 16 bytes, 0 for one plane; or packed operands.
+/* Bytes of workspace that a plan takes: its planes, in rows padded to 16 bytes, 0 for one plane; or of tma, see above.
    INT64_MAX stands for more than there can be. */
 static inline int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -735,6 +769,7 @@ typedef struct sgemm__problem {
   double a_batch, b_batch;  /* matrices of an operand */
   int a_along_k, b_along_k; /* 1: contiguous along k in memory */
   int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
+  double packed;            /* elements that tma packs; 0: none */
   double sms, per_sm;       /* of the machine; 1 / sms */
   double lane;              /* 128 over the FMA lanes of an SM */
   double ingest;            /* clocks to take in a byte, if all SMs are at it */
@@ -757,6 +792,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.b_along_k = (row_major ? p->op_b : p->op_a) != SGEMM_N;
   q.a_vectors = a.lda % 4 == 0;
   q.b_vectors = a.ldb % 4 == 0;
+  q.packed = sgemm__mappable(a.A, q.a_along_k, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
+  q.packed += sgemm__mappable(a.B, q.b_along_k, a.ldb, (int64_t)q.b_batch, a.stride_b) ? 0.0 : q.n * q.k * q.b_batch;
   q.sms = machine->multiprocessors;
   q.per_sm = 1.0 / q.sms;
   q.lane = 128.0 / machine->lanes;
@@ -803,7 +840,7 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.bytes = 4.0 * (v->BM + v->BN);
   /* Packing reads and writes 4 bytes an element at 0.95 of the bandwidth, in a launch of its own. */
-  r.pack = v->packs ? f->launch + (q->m * q->a_batch + q->n * q->b_batch) * q->k * 8.0 * q->byte / 0.95 : 0.0;
+  r.pack = v->packs && q->packed > 0.0 ? f->launch + q->packed * 8.0 * q->byte / 0.95 : 0.0;
   r.plane = v->packs ? 2.0 * v->BM * v->BN * q->batch * 8.0 * q->ingest
                      : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
   r.places = q->sms * v->resident;
@@ -888,6 +925,7 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
         break; /* as below, for any planes */
       for (fill = 0; fill <= fills; fill++) {
         double cost;
+        int64_t bytes;
         plan.planes = fill == 0               ? 1
                       : v->packs              ? machine->multiprocessors
                       : places * fill < 128.0 ? (int)(places * fill)
@@ -896,7 +934,10 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
             (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q.k && !v->packs) ||
             (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class &&
              row.least + sgemm__cut(&plan, &row, &sgemm__measured) >= best_cost) ||
-            !sgemm__possible(&plan, machine) || sgemm_plan_workspace(&plan, p) > p->workspace_bytes)
+            !sgemm__possible(&plan, machine))
+          continue;
+        bytes = sgemm_plan_workspace(&plan, p);
+        if (bytes == INT64_MAX || bytes > p->workspace_bytes)
           continue;
         cost = sgemm__cost(&plan, &row, &q, &sgemm__measured);
         if (best.variant == SGEMM_VARIANT_COUNT || row_class > best_class || cost < best_cost) {
@@ -1147,7 +1188,7 @@ static inline uint32_t sgemm__gcd(uint32_t a, uint32_t b) {
   return a;
 }
 
-/* The launches of a plan that packs: the operands, the tiles, and the sum of those that SMs share. */
+/* The launches of a plan that packs: the operands that are not ready, the tiles, and the sum of those that SMs share. */
 static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm_params *p, uint32_t *verdict,
                                              sgemm_stream stream) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -1155,7 +1196,9 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   const int64_t bytes = sgemm__packed_at(plan, p, &args);
   const int64_t tiles_m = args.a.rows / v->BM, tiles_n = args.b.rows / v->BN, tiles = tiles_m * tiles_n;
   const int64_t deep = sgemm__ceil_div(args.k, SGEMM__PACK_K);
-  const int64_t blocks = (args.a.rows * args.a.batch + args.b.rows * args.b.batch) / SGEMM__PACK_ROWS * deep;
+  const int64_t rows = (args.a.ready ? 0 : args.a.rows * args.a.batch) +
+                       (args.b.ready ? 0 : args.b.rows * args.b.batch);
+  const int64_t blocks = rows / SGEMM__PACK_ROWS * deep;
   const uint32_t rest = args.shares > 0 ? (uint32_t)(tiles % args.shares) : 0; /* tiles that are shared */
   const int64_t sums = (int64_t)rest * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS));
   sgemm__grid grid = {0, 1, 1, SGEMM__PACK_THREADS, 1, 0};
@@ -1176,11 +1219,16 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
     status = sgemm__launch(SGEMM__PACK, 0, grid, &all, stream);
   }
   packed = args;
-  packed.A = (const float *)args.a.planes;
-  packed.B = (const float *)args.b.planes;
-  packed.lda = packed.ldb = deep * SGEMM__PACK_K;
-  packed.stride_a = args.a.batch > 1 ? args.a.rows * packed.lda : 0;
-  packed.stride_b = args.b.batch > 1 ? args.b.rows * packed.ldb : 0;
+  if (!args.a.ready) {
+    packed.A = (const float *)args.a.planes;
+    packed.lda = args.a.rows;
+    packed.stride_a = args.a.batch > 1 ? args.a.rows * deep * SGEMM__PACK_K : 0;
+  }
+  if (!args.b.ready) {
+    packed.B = (const float *)args.b.planes;
+    packed.ldb = args.b.rows;
+    packed.stride_b = args.b.batch > 1 ? args.b.rows * deep * SGEMM__PACK_K : 0;
+  }
   grid.x = (unsigned)(tiles - rest) + (rest > 0 ? args.shares + rest - args.groups : 0);
   sgemm__grid_batch(&grid, args.batch);
   grid.threads = (unsigned)v->threads;
@@ -1481,8 +1529,8 @@ static inline sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *ve
 }
 
 /* Bytes of workspace with which sgemm_run() is at its best for p on the current device: 0 where it needs none. With less,
-   or none, it runs the best plan that fits, which in a tensor mode is a strict one. Ask before the pointers are known: they
-   play no part, but that prepared operands need no room. */
+   or none, it runs the best plan that fits, which in a tensor mode is a strict one. Asked before the pointers are known, when
+   they are NULL, it takes them for aligned to 16 bytes; prepared operands need no room. */
 static inline sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
   sgemm_machine machine;
   sgemm_params roomy;

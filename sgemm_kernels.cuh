@@ -28,7 +28,7 @@
   X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                              \
   X(async,          "cp.async: tiles on their way past the registers, several in flight")                              \
   X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")                \
-  X(tma,            "operands packed first, so that one thread's bulk copies feed warps that only multiply")
+  X(tma,            "tensor maps: the copies of one thread feed warps that only multiply")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
      stage   [symbol] of SGEMM_STAGES
@@ -201,7 +201,8 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__NAME(stage, BM, BN, BK, TM, TN) sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN
 #define SGEMM__THREADS(BM, BN, TM, TN, slices) ((BM) / (TM) * ((BN) / (TN)) * (slices))
 
-/* 1 where operands are packed into the workspace first, and warps of their own ask for copies: sm_90a alone. */
+/* 1 where a warpgroup of its own asks for copies, by tensor maps; operands that these cannot describe are packed into the
+   workspace first: sm_90a alone. */
 #define SGEMM__PACKS_naive 0
 #define SGEMM__PACKS_coalesced 0
 #define SGEMM__PACKS_tiled 0
@@ -231,7 +232,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__SPLIT_tma 0
 
 /* Shared memory that a launch asks for, which pipelines do, with 3 or more buffers: its tiles, or where k is split, later
-   all slices' results. What is packed needs no padding between its rows of k. */
+   all slices' results. Tensor maps leave no padding between rows of k. */
 #define SGEMM__TILE_FLOATS(E, BK) ((BK) * ((E) + 4)) /* of either layout: see sgemm__spot() */
 #define SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs)                                                                     \
   (4 * (bufs) * ((packs) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
@@ -338,6 +339,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 /* What a kernel may ask of its machine: where it is, one access to global or shared memory of 1 or 4 elements, an FMA and
    a barrier. Here for CUDA; cpu/sgemm_cpu.h has the same list for the CPU model. */
 #if defined(__CUDACC__)
+#include <cuda.h> /* types of tensor maps; nothing of it is linked */
 #include <cuda_runtime.h>
 
 /* Threads that a multiprocessor holds; sm_75 and the smaller chips of later generations hold fewer than a row may ask
@@ -583,6 +585,22 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    sgemm__shared_address(shared)),
                "l"(p), "r"(bytes), "r"(sgemm__shared_address(b))
+               : "memory");
+#endif
+}
+
+/* An operand along e as TMA sees it (CUDA Driver API, "Tensor Map Object Management"): encoded by sgemm__launch(), a
+   parameter of the kernel. A copy brings a box of E x BK elements of one matrix, from (e, k) on, with zeros where nothing
+   exists. */
+typedef CUtensorMap sgemm__map;
+#define SGEMM__MAPS(a, b) , const __grid_constant__ sgemm__map a, const __grid_constant__ sgemm__map b
+#define SGEMM__MAPS_OF(args, shape, a, b)
+
+SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__map *map, int e, int k, int matrix, sgemm__mbarrier *b) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(sgemm__shared_address(shared)),
+               "l"(map), "r"(e), "r"(k), "r"(matrix), "r"(sgemm__shared_address(b))
                : "memory");
 #endif
 }
@@ -1387,29 +1405,26 @@ SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int6
   sgemm__converge();
 }
 
-/* Packing (Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008): op(A) and op(B) are laid out in
-   the workspace as the tiles of tma want them. A panel is E rows of op(A), or columns of op(B), E = BM or BN; it lies whole,
-   k-row by k-row of E, up to a multiple of SGEMM__PACK_K, with zeros where nothing exists. A tile's step along k is then
-   one run of bytes, whatever the op, the leading dimension, the alignment and the edge. A block packs SGEMM__PACK_ROWS x
-   SGEMM__PACK_K of one operand; what lies along k is transposed in `shared`, where quad q of a k-row is at place q ^ (k / 4
-   % 8), so that the transposing stores of a warp meet a bank twice and not 32 times. */
+/* Packing (Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008): an operand that tensor maps
+   cannot describe, along k in memory or not aligned, is laid out in the workspace along e, in rows of k of o->rows elements,
+   a multiple of SGEMM__PACK_ROWS; as many as a multiple of SGEMM__PACK_K. A block packs SGEMM__PACK_ROWS x SGEMM__PACK_K of
+   one operand; what lies along k is transposed in `shared`, where quad q of a k-row is at place q ^ (k / 4 % 8), so that the
+   transposing stores of a warp meet a bank twice and not 32 times. */
 SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   /* Indices. */
   const int64_t deep = (p->k + SGEMM__PACK_K - 1) / SGEMM__PACK_K; /* blocks along k */
-  const int64_t blocks_a = p->a.rows / SGEMM__PACK_ROWS * deep * p->a.batch;
+  const int64_t blocks_a = p->a.ready ? 0 : p->a.rows / SGEMM__PACK_ROWS * deep * p->a.batch;
   const int of_b = sgemm__block_x() >= blocks_a;
   const sgemm__operand *o = of_b ? &p->b : &p->a;
   const int64_t number = sgemm__block_x() - (of_b ? blocks_a : 0);
   const int64_t matrix = number / (o->rows / SGEMM__PACK_ROWS * deep);
   const int64_t first_e = number / deep % (o->rows / SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
   const int64_t first_k = number % deep * SGEMM__PACK_K;
-  const int64_t E = o->rows / (of_b ? p->tiles_n : p->tiles_m), ld = of_b ? p->ldb : p->lda;
-  const int64_t extent = of_b ? p->n : p->m;
+  const int64_t ld = of_b ? p->ldb : p->lda, extent = of_b ? p->n : p->m;
   const int along_k = of_b ? p->trans_b : !p->trans_a;
   const float *from = of_b ? p->B + matrix * p->stride_b : p->A + matrix * p->stride_a;
   const int vectors = (uintptr_t)from % 16 == 0 && ld % 4 == 0;
-  float *to = (float *)o->planes + (matrix * o->rows + first_e / E * E) * deep * SGEMM__PACK_K + first_e % E +
-              first_k * E;
+  float *to = (float *)o->planes + (matrix * deep * SGEMM__PACK_K + first_k) * o->rows + first_e;
   const int t = sgemm__thread(), e = t % 32 * 4, k = t / 32; /* of the thread's first quad of a k-row */
   float r[4 * 8];
   int i, v;
@@ -1439,7 +1454,7 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   }
   SGEMM__UNROLL
   for (i = 0; i < 8; i++)
-    sgemm__store_global4(to + (k + i * 8) * E + e, r + i * 4);
+    sgemm__store_global4(to + (k + i * 8) * o->rows + e, r + i * 4);
 }
 
 /* What a block of tma computes: a tile, or a share of its k. */
@@ -1507,19 +1522,23 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
 
 #if SGEMM__HAS_wgmma
 
-/* tma, the thread that feeds: a buffer's tiles of both operands, one bulk copy each, as they come free. */
-SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__shape *s, const sgemm__job *job, const float *A, const float *B,
-                                     float *shared, sgemm__mbarrier *full, sgemm__mbarrier *empty) {
-  const int a_floats = s->BK * s->BM, b_floats = s->BK * s->BN;
+/* tma, the thread that feeds: a buffer's tiles of both operands, one box each, as they come free. */
+SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s, const sgemm__job *job,
+                                     const sgemm__map *map_a, const sgemm__map *map_b, float *shared,
+                                     sgemm__mbarrier *full, sgemm__mbarrier *empty) {
+  const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;
+  const sgemm__dealt at = sgemm__deal(p, job->tile);
+  const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
+  const int matrix = (int)sgemm__block_yz(), matrix_a = p->stride_a != 0 ? matrix : 0;
+  const int matrix_b = p->stride_b != 0 ? matrix : 0;
   int i = 0, parity = 1, step; /* of the phase before the first: nobody has yet to read the buffers */
   if (job->steps == 0)
     sgemm__mbarrier_arrive(full); /* for which they wait all the same */
-  for (step = 0; step < job->steps; step++, A += a_floats, B += b_floats) {
-    float *to = shared + i * (a_floats + b_floats);
+  for (step = job->begin; step < job->begin + job->steps; step++) {
     sgemm__mbarrier_wait(empty + i, parity);
-    sgemm__mbarrier_expect(full + i, 4 * (a_floats + b_floats));
-    sgemm__copy_bulk(to, A, 4 * a_floats, full + i);
-    sgemm__copy_bulk(to + a_floats, B, 4 * b_floats, full + i);
+    sgemm__mbarrier_expect(full + i, 4 * buffer);
+    sgemm__copy_box(shared + i * buffer, map_a, row, step * s->BK, matrix_a, full + i);
+    sgemm__copy_box(shared + i * buffer + b_at, map_b, col, step * s->BK, matrix_b, full + i);
     i = i + 1 < s->bufs ? i + 1 : 0;
     parity ^= i == 0;
   }
@@ -1529,9 +1548,10 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__shape *s, const sgemm__job *jo
    They meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp
    arrives when it has read the buffer for the last time. So no warp waits for another but by way of the copies, and there is
    nothing in the loop but loads of fragments and FMAs. A step's fragments load while the step before multiplies, across
-   buffers too, as in sgemm__pipelined(). Packed operands are in rows of k for both, of lda = ldb = the panels' k. */
-SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, float *shared, sgemm__mbarrier *full,
-                              float *acc, float *a, float *b) {
+   buffers too, as in sgemm__pipelined(). Both operands are along e. */
+SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
+                              const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
+                              float *b) {
   /* Indices. */
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1); /* that multiply */
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;     /* floats of a buffer, B's behind A's */
@@ -1552,8 +1572,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, float
   if (sgemm__thread() >= threads) {
     sgemm__fewer_registers();
     if (sgemm__thread() == threads)
-      sgemm__feed_tiles(s, &job, tile.A + (int64_t)job.begin * b_at, tile.B + (int64_t)job.begin * (buffer - b_at),
-                        shared, full, empty);
+      sgemm__feed_tiles(p, s, &job, map_a, map_b, shared, full, empty);
   } else {
     /* Tile pointers. */
     const sgemm__place place = sgemm__place_of_thread(s);
@@ -1702,21 +1721,23 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, float
     sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
   }
 
-/* One kernel for all ops, since packing settles them. */
+/* One kernel for all ops, since what is not along e is packed. */
 #if SGEMM__HAS_wgmma
 #define SGEMM__FED(bufs, TM, TN)                                                                                       \
   {                                                                                                                    \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs));                                                                     \
+    SGEMM__MAPS_OF(args, shape, map_a, map_b)                                                                          \
     float acc[(TM) * (TN)], a[2 * (TM)], b[2 * (TN)];                                                                  \
-    sgemm__fed(&args, &shape, tiles, barriers, acc, a, b);                                                             \
+    sgemm__fed(&args, &shape, &map_a, &map_b, tiles, barriers, acc, a, b);                                             \
   }
 #else
 #define SGEMM__FED(bufs, TM, TN) (void)shape, (void)args; /* sgemm_machine.wgmma says so */
 #endif
 #define SGEMM__KERNEL_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)                            \
-  SGEMM__GLOBAL(name, SGEMM__BLOCK_THREADS(1, BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {               \
-    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, 0, 1);                 \
+  SGEMM__GLOBAL(name, SGEMM__BLOCK_THREADS(1, BM, BN, TM, TN, slices), blocks)                                         \
+  (const sgemm__args args SGEMM__MAPS(map_a, map_b)) {                                                                 \
+    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, 1, 0);                 \
     SGEMM__FED(bufs, TM, TN)                                                                                           \
   }
 
@@ -1901,8 +1922,48 @@ static cudaError_t sgemm__allow_shared(int device, int number, int ops, unsigned
   return error;
 }
 
+/* The tiles of the rows that tensor maps feed; of the others 0. */
+typedef struct sgemm__boxes {
+  int BM, BN, BK;
+} sgemm__boxes;
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                       \
+  {SGEMM__PACKS_##stage * (BM), SGEMM__PACKS_##stage * (BN), SGEMM__PACKS_##stage * (BK)},
+static const sgemm__boxes sgemm__boxes_of[SGEMM_VARIANT_COUNT] = {SGEMM_VARIANTS(SGEMM__X)};
+#undef SGEMM__X
+
+/* A tensor map of an operand, for boxes of E x BK. Its encoder is the driver's, which the runtime finds. */
+static sgemm_status sgemm__encode(const sgemm__view *v, sgemm__map *map) {
+  typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                           const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
+                           CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+  static encoder *known = NULL;
+  const cuuint64_t sizes[3] = {(cuuint64_t)v->extent, (cuuint64_t)v->k, (cuuint64_t)v->matrices};
+  const cuuint64_t strides[2] = {4 * (cuuint64_t)v->ld, 4 * (cuuint64_t)v->stride};
+  const cuuint32_t box[3] = {(cuuint32_t)v->E, (cuuint32_t)v->BK, 1}, one[3] = {1, 1, 1};
+  encoder *encode = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (encode == NULL) {
+    cudaDriverEntryPointQueryResult found;
+    void *entry = NULL;
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000,
+                                                               cudaEnableDefault, &found);
+    if (error != cudaSuccess)
+      return sgemm__status_of(error);
+    if (found != cudaDriverEntryPointSuccess || entry == NULL)
+      return sgemm__status_of(cudaErrorNotSupported);
+    encode = (encoder *)entry;
+    __atomic_store_n(&known, encode, __ATOMIC_RELAXED);
+  }
+  return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)v->first, sizes, strides, box, one,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+             ? SGEMM_SUCCESS
+             : sgemm__status_of(cudaErrorInvalidValue);
+}
+
 sgemm_status sgemm__launch(int number, int ops, sgemm__grid grid, const sgemm__args *args, sgemm_stream stream) {
-  void *arguments[1] = {(void *)args};
+  const sgemm__boxes none = {0, 0, 0}, box = number < SGEMM_VARIANT_COUNT ? sgemm__boxes_of[number] : none;
+  sgemm__map maps[2];
+  void *arguments[3] = {(void *)args, &maps[0], &maps[1]}; /* of which a kernel takes what it has parameters for */
   cudaLaunchAttribute attributes[2];
   cudaLaunchConfig_t config;
   sgemm_machine machine;
@@ -1912,6 +1973,14 @@ sgemm_status sgemm__launch(int number, int ops, sgemm__grid grid, const sgemm__a
     error = sgemm__allow_shared(device, number, ops, grid.shared);
   if (error != cudaSuccess)
     return sgemm__status_of(error);
+  if (box.BK > 0 && args->k > 0) {
+    const sgemm__view a = sgemm__view_of(args, 0, box.BM, box.BK), b = sgemm__view_of(args, 1, box.BN, box.BK);
+    sgemm_status status = sgemm__encode(&a, &maps[0]);
+    if (status == SGEMM_SUCCESS)
+      status = sgemm__encode(&b, &maps[1]);
+    if (status != SGEMM_SUCCESS)
+      return status;
+  }
   config.gridDim = dim3(grid.x, grid.y, grid.z);
   config.blockDim = dim3(grid.threads);
   config.dynamicSmemBytes = grid.shared;

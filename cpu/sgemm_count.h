@@ -38,7 +38,7 @@ typedef enum sgemm__count_kind {
 #define sgemm__count_access(kind, p, floats) ((void)0)
 #define sgemm__count_skip() ((void)0)
 #define sgemm__count_fma() ((void)0)
-#define sgemm__count_bulk(bytes) ((void)0)
+#define sgemm__count_bulk(copy) ((void)0)
 #define sgemm__count_barrier(threads, line) ((void)0)
 #define sgemm__count_finish(total, lock) ((void)0)
 
@@ -137,15 +137,19 @@ static inline void sgemm__count_skip(void) { sgemm__count_here()->n++; }
 
 static inline void sgemm__count_fma(void) { ++*sgemm__count_lane(SGEMM__COUNT_FMA, 1); }
 
-/* A bulk copy, which one thread asks for: whole sectors and whole rows of banks. */
-static inline void sgemm__count_bulk(int bytes) {
+/* A bulk copy, which one thread asks for: the sectors of each row, and whole rows of banks. */
+static inline void sgemm__count_bulk(const sgemm__cpu_bulk *copy) {
   sgemm_counts *c = &sgemm__count.counts;
+  int i;
   c->global_load_requests++;
-  c->global_load_sectors += bytes / 32;
-  c->global_load_bytes += bytes;
+  for (i = 0; i < copy->rows && copy->wide > 0; i++) {
+    const uintptr_t first = (uintptr_t)copy->from + (uintptr_t)(i * copy->apart);
+    c->global_load_sectors += (int64_t)((first + (uintptr_t)copy->wide - 1) / 32 - first / 32 + 1);
+  }
+  c->global_load_bytes += (int64_t)copy->rows * copy->wide;
   c->shared_store_requests++;
-  c->shared_store_wavefronts += bytes / 128;
-  c->shared_store_bytes += bytes;
+  c->shared_store_wavefronts += copy->bytes / 128;
+  c->shared_store_bytes += copy->bytes;
 }
 
 /* ---- When all have met ------------------------------------------------------------------------------------------- */

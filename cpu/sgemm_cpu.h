@@ -70,11 +70,13 @@ typedef struct sgemm__mbarrier {
   uint32_t phase; /* the number of phases that have ended */
 } sgemm__mbarrier;
 
-/* A bulk copy under way. */
+/* A bulk copy under way: `rows` rows of `wide` bytes, `apart` from one to the next in memory and `pitch` in shared memory, and
+   zeros for what is left of `bytes`. */
 typedef struct sgemm__cpu_bulk {
   void *to;
   const void *from;
-  int bytes;
+  int bytes, rows, pitch, wide;
+  int64_t apart;
   sgemm__mbarrier *mbarrier;
 } sgemm__cpu_bulk;
 
@@ -539,11 +541,10 @@ static inline void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
 }
 
 /* A bulk copy takes place when no thread of the block can go on without one, and until then its words are unwritten. */
-static inline void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgemm__mbarrier *b) {
+static void sgemm__cpu_bulk_later(const sgemm__cpu_bulk *copy) {
   sgemm__cpu_worker *w = sgemm__cpu;
-  const sgemm__cpu_bulk copy = {shared, p, bytes, b};
-  sgemm__cpu_initialized(b);
-  if ((uintptr_t)shared % 16 != 0 || (uintptr_t)p % 16 != 0 || bytes % 16 != 0) {
+  sgemm__cpu_initialized(copy->mbarrier);
+  if ((uintptr_t)copy->to % 16 != 0 || (uintptr_t)copy->from % 16 != 0 || copy->bytes % 16 != 0) {
     sgemm__cpu_fail(SGEMM_ERROR_MISALIGNED, "a bulk copy that is not of 16 bytes at multiples of 16", NULL, 0);
     sgemm__cpu_yield(w); /* for good */
   }
@@ -557,9 +558,39 @@ static inline void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
     w->bulk = bulk;
     w->bulk_capacity = capacity;
   }
-  w->bulk[w->bulk_count++] = copy;
-  sgemm__count_bulk(bytes);
-  sgemm__cpu_unwrite((float *)shared, (size_t)bytes / sizeof(float));
+  w->bulk[w->bulk_count++] = *copy;
+  sgemm__count_bulk(copy);
+  sgemm__cpu_unwrite((float *)copy->to, (size_t)copy->bytes / sizeof(float));
+}
+
+static inline void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgemm__mbarrier *b) {
+  const sgemm__cpu_bulk copy = {shared, p, bytes, 1, bytes, bytes, 0, b};
+  sgemm__cpu_bulk_later(&copy);
+}
+
+typedef sgemm__view sgemm__map;
+#define SGEMM__MAPS(a, b)
+#define SGEMM__MAPS_OF(args, shape, a, b)                                                                              \
+  const sgemm__map a = sgemm__view_of(&args, 0, shape.BM, shape.BK), b = sgemm__view_of(&args, 1, shape.BN, shape.BK);
+
+/* What a tensor map may not say is a misalignment here; what lies outside of the matrix is zero. */
+static inline void sgemm__copy_box(float *shared, const sgemm__map *map, int e, int k, int matrix, sgemm__mbarrier *b) {
+  const int64_t wide = sgemm__max(0, map->extent - e < map->E ? map->extent - e : map->E);
+  const int64_t deep = sgemm__max(0, map->k - k < map->BK ? map->k - k : map->BK);
+  const sgemm__cpu_bulk copy = {shared,
+                                map->first + matrix * map->stride + k * map->ld + e,
+                                4 * map->E * map->BK,
+                                (int)deep,
+                                4 * map->E,
+                                4 * (int)wide,
+                                4 * map->ld,
+                                b};
+  if ((uintptr_t)map->first % 16 != 0 || map->ld % 4 != 0 || map->stride % 4 != 0 || e < 0 || k < 0 || matrix < 0 ||
+      matrix >= map->matrices) {
+    sgemm__cpu_fail(SGEMM_ERROR_MISALIGNED, "a copy by a tensor map of rows that do not start on 16 bytes", NULL, 0);
+    sgemm__cpu_yield(sgemm__cpu); /* for good */
+  }
+  sgemm__cpu_bulk_later(&copy);
 }
 
 /* The lanes of a warp wait for each other: unlike a GPU's they do not run in step, so that what one of them tells the block
@@ -783,7 +814,9 @@ static int sgemm__cpu_copy_one(sgemm__cpu_worker *w) {
                                       : w->order[0] % w->bulk_count;
   copy = w->bulk[i];
   memmove(&w->bulk[i], &w->bulk[i + 1], (size_t)(--w->bulk_count - i) * sizeof *w->bulk);
-  memcpy(copy.to, copy.from, (size_t)copy.bytes);
+  memset(copy.to, 0, (size_t)copy.bytes);
+  for (i = 0; i < copy.rows; i++)
+    memcpy((char *)copy.to + i * copy.pitch, (const char *)copy.from + i * copy.apart, (size_t)copy.wide);
   /* Tiles at an edge bring rows that nobody has written, in which the allocator may have left our mark. */
   for (i = 0; i < copy.bytes / 4; i++)
     if (memcmp((char *)copy.to + 4 * i, &unwritten, 4) == 0)

@@ -120,11 +120,12 @@ void problem_make(problem *q) {
   matrix_make(&q->B, (p->op_b == SGEMM_N) == row_major, p->k, p->n, p->ldb, p->batch, p->stride_b, has_product(p),
               q->layer, &random);
   matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->layer, &random);
-  if (q->plan.planes > 0)
-    p->workspace_bytes = sgemm_plan_workspace(&q->plan, p);
-  else if (q->variant != SGEMM_VARIANT_COUNT && sgemm_variant_get(q->variant)->packs) {
-    const sgemm_plan plan = {q->variant, 1, 1};
-    p->workspace_bytes = sgemm_plan_workspace(&plan, p);
+  if (q->plan.planes > 0 || (q->variant != SGEMM_VARIANT_COUNT && sgemm_variant_get(q->variant)->packs)) {
+    const sgemm_plan alone = {q->variant, 1, 1}, plan = q->plan.planes > 0 ? q->plan : alone;
+    sgemm_params placed = *p; /* how the operands lie says what is packed */
+    placed.A = (const float *)16 + q->A.offset;
+    placed.B = (const float *)16 + q->B.offset;
+    p->workspace_bytes = sgemm_plan_workspace(&plan, &placed);
   }
   if (q->tensor.planes > 0)
     p->workspace_bytes = sgemm_tensor_workspace(&q->tensor, p);
