@@ -1144,7 +1144,7 @@ static inline sgemm_tensor_plan sgemm_tensor_select(const sgemm_params *p, const
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
-/* Blocks for a batch on y and z, each below the grid's limit of 65,535. */
+/* Blocks for a batch, or for a split's k, on y and z, each below the grid's limit of 65,535. */
 static inline void sgemm__grid_batch(sgemm__grid *grid, int64_t batch) {
   grid->z = (unsigned)sgemm__ceil_div(batch, 65535);
   grid->y = (unsigned)sgemm__ceil_div(batch, grid->z);
@@ -1351,13 +1351,14 @@ static inline sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params
 static inline sgemm_status sgemm__split_operands(const sgemm__args *args, sgemm_format format, sgemm_stream stream) {
   const int64_t panels = (args->a.ready ? 0 : args->a.rows / SGEMM__PANEL * args->a.batch) +
                          (args->b.ready ? 0 : args->b.rows / SGEMM__PANEL * args->b.batch);
-  const int64_t blocks = panels * sgemm__ceil_div(args->k, SGEMM__UNIT_K);
+  const int64_t blocks_k = sgemm__ceil_div(args->k, SGEMM__UNIT_K);
   sgemm__grid grid = {0, 1, 1, SGEMM__SPLIT_THREADS, 1, 0};
-  if (blocks == 0)
+  if (panels == 0 || blocks_k == 0)
     return SGEMM_SUCCESS;
-  if (blocks > 2147483647)
+  if (panels > 2147483647 || blocks_k > (int64_t)65535 * 65535)
     return SGEMM_ERROR_GRID;
-  grid.x = (unsigned)blocks;
+  grid.x = (unsigned)panels;
+  sgemm__grid_batch(&grid, blocks_k);
   return sgemm__launch(SGEMM__SPLITS + (int)format, 0, grid, args, stream);
 }
 

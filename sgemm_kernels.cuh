@@ -260,7 +260,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__UNIT_K 128                      /* k that share a row's unit */
 #define SGEMM__CHUNKS(k) (((k) + 63) / 64 * 2) /* even: some rows take two at a time */
 #define SGEMM__PANEL 64                        /* rows that a block splits */
-#define SGEMM__SPLIT_THREADS 512               /* of that block */
+#define SGEMM__SPLIT_THREADS 256               /* of that block, 8 rows a warp */
 #define SGEMM__PARTS_fp16x3 2
 #define SGEMM__PARTS_bf16x6 3
 #define SGEMM__ROW_BYTES(parts) (2 * SGEMM__CHUNK_K * (parts)) /* of a row of a chunk */

@@ -107,150 +107,177 @@ SGEMM__DEVICE uint32_t sgemm__verdict(uint32_t a, uint32_t b) {
 
 /* ---- Split ------------------------------------------------------------------------------------------------------- */
 
-/* Of a row in shared memory, and of what its 8 threads tell each other. Multiples of 4, and rows 4 or 20 banks apart:
+/* Of a row in shared memory, and of what its 4 threads tell each other. Multiples of 4, and 8 rows 4 or 12 banks apart:
    128-bit accesses by 8 rows meet no bank twice. */
-enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4, SGEMM__TOLD_PITCH = 20 };
+enum { SGEMM__SPLIT_PITCH = SGEMM__UNIT_K + 4, SGEMM__TOLD_PITCH = 12 };
 
-/* An operand's panel of 64 rows and 128 k, the number-th, by a block: into shared memory, 4 k of a row at a time; from there
-   a thread takes 16 k of a row into registers, finds with the seven others of the row its unit, and writes the parts, 16
-   bytes at a time. Instructions count: with 800 a warp they took as long as memory does. X has `extent` rows of k_all
-   elements, side by side if along_k, else ld apart, and a batch every `stride`. told: for each of the 64 rows, the
-   largest sizes of its threads and the sums of their sizes. */
+/* An operand's panel of 64 rows, the number-th, and 128 k of it, the block_k-th, by a block. Its warps have 8 rows each and
+   wait for one another only in the end, for the mark. A warp fetches its rows into shared memory; from there a thread takes
+   twice 16 k of a row, 64 apart, into registers, finds with the three others of the row its unit, and writes the parts, 16
+   bytes at a time. Instructions and barriers count: with 16 million and two more for 4096 x 4096, half of them to find out
+   where things are, it took 42 us, with 10 million 37, as a copy of the same pattern does. X has `extent` rows of k_all
+   elements, side by side if along_k, else ld apart, and a batch every `stride`. told: for each of the 64 rows, the largest
+   sizes of its threads and the sums of sizes of each 16 k; marks: one a warp. */
 SGEMM__DEVICE void sgemm__split_panel(const sgemm__operand *o, const float *X, int64_t ld, int64_t stride,
-                                      int64_t extent, int64_t k_all, int along_k, uint32_t number, int format,
-                                      float *shared, float *told, uint32_t *mark) {
-  const int t = sgemm__thread(), parts = sgemm__parts(format);
-  const int e = t % 64, share = t / 64; /* the thread's row and 16 k */
-  const uint32_t blocks_k = (uint32_t)sgemm__unit_blocks(k_all), panels = (uint32_t)(o->rows / SGEMM__PANEL);
-  const uint32_t line = number / blocks_k, batch = line / panels;
-  const int64_t k0 = (int64_t)(number % blocks_k) * SGEMM__UNIT_K, e0 = (int64_t)(line % panels) * SGEMM__PANEL;
-  const int64_t block_k = (int64_t)batch * blocks_k + number % blocks_k, chunks = SGEMM__CHUNKS(k_all);
+                                      int64_t extent, int64_t k_all, int along_k, uint32_t number, uint32_t block_k,
+                                      int format, float *shared, float *told, uint32_t *marks) {
+  const uint32_t t = (uint32_t)sgemm__thread(), warp = t / 32, lane = t % 32;
+  const uint32_t e = warp * 8 + lane % 8, share = lane / 8; /* the thread's row, 16 k, and those 64 k on */
+  const uint32_t panels = (uint32_t)(o->rows / SGEMM__PANEL), batch = o->batch > 1 ? number / panels : 0;
+  const int64_t e0 = (int64_t)(number - batch * panels) * SGEMM__PANEL, k0 = (int64_t)block_k * SGEMM__UNIT_K;
+  const int64_t at_k = batch * sgemm__unit_blocks(k_all) + block_k, chunks = SGEMM__CHUNKS(k_all);
   const int64_t chunk = k0 / SGEMM__CHUNK_K + share / 2;
-  /* The thread fetches 4 k of a row four times: along k 32 threads take the 128 k of a row, and 16 rows on those of the next,
-     else 64 threads take 4 k of all rows, and go on by 32 k. */
-  const int row = along_k ? t / 32 : t % 64, k = along_k ? t % 32 * 4 : t / 64 * 4;
-  const int rows_on = along_k ? 16 : 0, k_on = along_k ? 0 : 32;
-  const int64_t step = along_k ? 1 : ld, on = (along_k ? 16 : 32) * ld;
-  const float *from = X + batch * stride + (e0 + row) * (along_k ? ld : 1) + (k0 + k) * step;
+  const int parts = sgemm__parts(format);
   /* Of the panel, inside X; in the padding there are none. */
   const int rows = (int)(extent - e0 < SGEMM__PANEL ? extent - e0 : SGEMM__PANEL);
   const int ks = (int)(k_all - k0 < SGEMM__UNIT_K ? k_all - k0 : SGEMM__UNIT_K);
-  float x[16], unit, whole, scale, all = 0.0f, some[4];
-  uint32_t largest = 0, least = UINT32_MAX, bits = 0, lost = 0;
-  int i, j, part, exponent;
+  const int inside = rows == SGEMM__PANEL && ks == SGEMM__UNIT_K;
+  const float *first = X + batch * stride + (e0 + warp * 8) * (along_k ? ld : 1) + k0 * (along_k ? 1 : ld);
+  float *place = shared + warp * 8 * SGEMM__SPLIT_PITCH, *tell = told + e * SGEMM__TOLD_PITCH;
+  char *to;
+  float x[32], unit, whole, scale, largest = 0.0f, least = INFINITY, all, some[4];
+  uint32_t bits = 0;
+  int i, j, h, part, exponent;
+  if (lane == 0)
+    marks[warp] = 0;
   /* Fetch, then place: all loads under way before the first is waited for. */
-  if (rows == SGEMM__PANEL && ks == SGEMM__UNIT_K && along_k && ld % 4 == 0 && (uintptr_t)from % 16 == 0) {
+  if (inside && along_k && ld % 4 == 0 && (uintptr_t)first % 16 == 0) {
     SGEMM__UNROLL
-    for (i = 0; i < 4; i++, from += on)
-      sgemm__load_global4(x + i * 4, from);
-  } else if (rows == SGEMM__PANEL && ks == SGEMM__UNIT_K) {
+    for (i = 0; i < 8; i++)
+      sgemm__load_global4(x + i * 4, first + i * ld + lane * 4);
     SGEMM__UNROLL
-    for (i = 0; i < 16; i++) {
-      x[i] = sgemm__load_global(from);
-      from += i % 4 < 3 ? step : on - 3 * step;
-    }
+    for (i = 0; i < 8; i++)
+      sgemm__store_shared4(place + i * SGEMM__SPLIT_PITCH + lane * 4, x + i * 4);
   } else {
-    SGEMM__UNROLL
-    for (i = 0; i < 16; i++) {
-      x[i] = 0.0f;
-      if (row + i / 4 * rows_on < rows && k + i / 4 * k_on + i % 4 < ks)
+    /* An element at a time: 32 threads take 32 k of a row, four times, and go on to the next row; or 8 threads take all
+       rows of a k, and all of them 4 k. */
+    const int row = along_k ? 0 : (int)lane % 8, k = along_k ? (int)lane : (int)lane / 8;
+    const int64_t step = along_k ? 32 : 4 * ld, on = along_k ? ld - 96 : 4 * ld;
+    const float *from = first + (along_k ? k : row + k * ld);
+    if (inside) {
+      SGEMM__UNROLL
+      for (i = 0; i < 32; i++) {
         x[i] = sgemm__load_global(from);
-      from += i % 4 < 3 ? step : on - 3 * step;
+        from += i % 4 < 3 ? step : on;
+      }
+    } else {
+      SGEMM__UNROLL
+      for (i = 0; i < 32; i++) {
+        const int down = along_k ? i / 4 : 0, right = along_k ? i % 4 * 32 : i * 4;
+        x[i] = 0.0f;
+        if ((int)(warp * 8) + row + down < rows && k + right < ks)
+          x[i] = sgemm__load_global(from);
+        from += i % 4 < 3 ? step : on;
+      }
     }
+    place += row * SGEMM__SPLIT_PITCH + k;
+    SGEMM__UNROLL
+    for (i = 0; i < 32; i++)
+      sgemm__store_shared(place + (along_k ? i / 4 * SGEMM__SPLIT_PITCH + i % 4 * 32 : i * 4), x[i]);
   }
+  sgemm__warp_barrier();
   SGEMM__UNROLL
-  for (i = 0; i < 4; i++)
-    sgemm__store_shared4(shared + (row + i * rows_on) * SGEMM__SPLIT_PITCH + k + i * k_on, x + i * 4);
-  if (t == 0)
-    *mark = 0;
-  sgemm__barrier();
+  for (i = 0; i < 32; i += 4)
+    sgemm__load_shared4(x + i, shared + e * SGEMM__SPLIT_PITCH + i / 16 * 64 + share * 16 + i % 16);
+  /* The thread's largest size and its least, which do not see a NaN, and its sums, which do. */
   SGEMM__UNROLL
-  for (i = 0; i < 16; i += 4)
-    sgemm__load_shared4(x + i, shared + e * SGEMM__SPLIT_PITCH + share * 16 + i);
-  /* The thread's largest size, and its least but 0, less 1 so that 0 is beyond all. */
-  SGEMM__UNROLL
-  for (i = 0; i < 16; i++) {
-    const uint32_t size = sgemm__bits_of(x[i]) & 0x7fffffff;
-    largest = largest > size ? largest : size;
-    least = least < size - 1 ? least : size - 1;
-    all += fabsf(x[i]);
+  for (h = 0; h < 2; h++) {
+    all = 0.0f;
+    SGEMM__UNROLL
+    for (i = h * 16; i < h * 16 + 16; i++) {
+      largest = fmaxf(largest, fabsf(x[i]));
+      least = fminf(least, fabsf(x[i]));
+      all += fabsf(x[i]);
+    }
+    sgemm__store_shared(tell + 4 + h * 4 + share, all);
   }
   /* The row's. */
-  sgemm__store_shared(told + e * SGEMM__TOLD_PITCH + share, sgemm__float_of(largest));
-  sgemm__store_shared(told + e * SGEMM__TOLD_PITCH + 8 + share, all);
-  sgemm__barrier();
+  sgemm__store_shared(tell + share, largest);
+  sgemm__warp_barrier();
+  sgemm__load_shared4(some, tell);
+  largest = fmaxf(fmaxf(some[0], some[1]), fmaxf(some[2], some[3]));
   all = 0.0f;
   SGEMM__UNROLL
-  for (i = 0; i < 8; i += 4) {
-    sgemm__load_shared4(some, told + e * SGEMM__TOLD_PITCH + i);
-    SGEMM__UNROLL
-    for (j = 0; j < 4; j++)
-      largest = largest > sgemm__bits_of(some[j]) ? largest : sgemm__bits_of(some[j]);
-    sgemm__load_shared4(some, told + e * SGEMM__TOLD_PITCH + 8 + i);
+  for (i = 4; i < 12; i += 4) {
+    sgemm__load_shared4(some, tell + i);
     SGEMM__UNROLL
     for (j = 0; j < 4; j++)
       all += some[j];
   }
+  largest = all == all ? largest : INFINITY;
   /* The scale is a normal number for every exponent, and so is its inverse, the unit. */
-  exponent = (int)(largest >> 23) - 127;
+  exponent = (int)(sgemm__bits_of(largest) >> 23) - 127;
   exponent = exponent < sgemm__top(format) - 126 ? sgemm__top(format) - 126 : exponent;
   exponent = exponent > sgemm__top(format) + 126 ? sgemm__top(format) + 126 : exponent;
-  exponent = largest == 0 ? sgemm__top(format) : exponent;
+  exponent = largest == 0.0f ? sgemm__top(format) : exponent;
   scale = sgemm__float_of((uint32_t)(sgemm__top(format) - exponent + 127) << 23);
   unit = sgemm__float_of((uint32_t)(exponent - sgemm__top(format) + 127) << 23);
   if (share == 0)
-    sgemm__store_global(o->units + block_k * o->rows + e0 + sgemm__unit_at(e), unit);
-  /* Marks. least and whole in the units of x; seldom is there anything to count. */
+    sgemm__store_global(o->units + at_k * o->rows + e0 + sgemm__unit_at(e), unit);
+  /* Marks. Seldom is there anything to count, but zeros. */
   whole = unit * sgemm__whole_from(format);
-  if (least + 1 < sgemm__bits_of(whole) && least != UINT32_MAX) {
+  if (least < whole) {
     SGEMM__UNROLL
-    for (i = 0; i < 16; i++)
-      lost += x[i] != 0.0f && fabsf(x[i]) < whole;
-  }
-  if (largest >= 0x7f800000)
-    bits = SGEMM__MARK_NONFINITE;
-  else if (largest != 0) { /* -149 for subnormals, none of which is left out */
-    bits = (uint32_t)SGEMM__MARK_RANGE << (((largest >> 23 == 0 ? -149 : (int)(largest >> 23) - 127) + 150) / 10);
-    bits |= (lost > 0 ? SGEMM__MARK_LOST : 0) | (lost >= SGEMM__MANY ? SGEMM__MARK_SPREAD : 0);
-    bits |= all == sgemm__float_of(largest) && k_all - k0 > 1 ? SGEMM__MARK_LONE : 0;
-  }
-  sgemm__or_shared(mark, bits);
-  /* Parts, of 8 k at a time. */
-  if (chunk < chunks) {
-    char *to = (char *)o->planes + (batch * chunks + chunk) * sgemm__chunk_bytes(o, format) +
-               (e0 + e) / 8 * (SGEMM__GROUP_BYTES * parts) + e % 8 * 16;
-    SGEMM__UNROLL
-    for (i = 0; i < 16; i += 8) {
-      uint32_t words[3][4];
+    for (h = 0; h < 2; h++) {
+      int lost = 0;
       SGEMM__UNROLL
-      for (j = 0; j < 4; j++) {
-        float lower = x[i + 2 * j] * scale, upper = x[i + 2 * j + 1] * scale;
-        SGEMM__UNROLL
-        for (part = 0; part < parts; part++) {
-          words[part][j] = sgemm__to_parts(lower, upper, format);
-          lower -= sgemm__from_lower(words[part][j], format); /* exact: the rest has no more bits than x had */
-          upper -= sgemm__from_upper(words[part][j], format);
-        }
-      }
-      SGEMM__UNROLL
-      for (part = 0; part < parts; part++)
-        sgemm__store_words4(to + part * SGEMM__GROUP_BYTES + (share % 2 * 2 + i / 8) * 128, words[part]);
+      for (i = h * 16; i < h * 16 + 16; i++)
+        lost += x[i] != 0.0f && fabsf(x[i]) < whole;
+      bits |= (lost > 0 ? SGEMM__MARK_LOST : 0) | (lost >= SGEMM__MANY ? SGEMM__MARK_SPREAD : 0);
     }
   }
+  if (largest != 0.0f) { /* -149 for subnormals, none of which is left out */
+    const int size = (int)(sgemm__bits_of(largest) >> 23);
+    bits |= (uint32_t)SGEMM__MARK_RANGE << (((size == 0 ? -149 : size - 127) + 150) / 10);
+    bits |= all == largest && k_all - k0 > 1 ? SGEMM__MARK_LONE : 0;
+  }
+  sgemm__or_shared(marks + warp, largest == INFINITY ? SGEMM__MARK_NONFINITE : bits);
+  /* Parts, of 8 k at a time. */
+  to = (char *)o->planes + (batch * chunks + chunk) * sgemm__chunk_bytes(o, format) +
+       (e0 / 8 + warp) * (SGEMM__GROUP_BYTES * parts) + share % 2 * 256 + lane % 8 * 16;
+  SGEMM__UNROLL
+  for (i = 0; i < 32; i += 8) {
+    uint32_t words[3][4];
+    if (i == 16 && chunk + 2 >= chunks)
+      break;
+    SGEMM__UNROLL
+    for (j = 0; j < 4; j++) {
+      float lower = x[i + 2 * j] * scale, upper = x[i + 2 * j + 1] * scale;
+      SGEMM__UNROLL
+      for (part = 0; part < parts; part++) {
+        words[part][j] = sgemm__to_parts(lower, upper, format);
+        lower -= sgemm__from_lower(words[part][j], format); /* exact: the rest has no more bits than x had */
+        upper -= sgemm__from_upper(words[part][j], format);
+      }
+    }
+    SGEMM__UNROLL
+    for (part = 0; part < parts; part++)
+      sgemm__store_words4(to + part * SGEMM__GROUP_BYTES + i % 16 / 8 * 128, words[part]);
+    if (i == 8)
+      to += 2 * sgemm__chunk_bytes(o, format);
+  }
   sgemm__barrier();
-  if (t == 0)
-    o->marks[block_k * panels + e0 / SGEMM__PANEL] = *mark;
+  if (t == 0) {
+    SGEMM__UNROLL
+    for (i = 1; i < SGEMM__SPLIT_THREADS / 32; i++)
+      marks[0] |= marks[i];
+    o->marks[at_k * panels + e0 / SGEMM__PANEL] = marks[0];
+  }
 }
 
-/* A block's panel: those of A come first, and all are fewer than 2^31. */
-SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, float *told, uint32_t *mark) {
-  const uint32_t blocks_k = (uint32_t)sgemm__unit_blocks(p->k), block = sgemm__block_x();
-  const uint32_t of_a = p->a.ready ? 0 : (uint32_t)(p->a.rows / SGEMM__PANEL) * (uint32_t)p->a.batch * blocks_k;
+/* A block's panel, along x, where those of A come first, and its 128 k, along y and z, which may reach too far. Blocks side
+   by side have rows side by side. */
+SGEMM__DEVICE void sgemm__split(const sgemm__args *p, int format, float *shared, float *told, uint32_t *marks) {
+  const uint32_t block = sgemm__block_x(), block_k = (uint32_t)sgemm__block_yz();
+  const uint32_t of_a = p->a.ready ? 0 : (uint32_t)(p->a.rows / SGEMM__PANEL) * (uint32_t)p->a.batch;
+  if (block_k >= sgemm__unit_blocks(p->k))
+    return;
   if (block < of_a)
-    sgemm__split_panel(&p->a, p->A, p->lda, p->stride_a, p->m, p->k, !p->trans_a, block, format, shared, told, mark);
+    sgemm__split_panel(&p->a, p->A, p->lda, p->stride_a, p->m, p->k, !p->trans_a, block, block_k, format, shared, told,
+                       marks);
   else
-    sgemm__split_panel(&p->b, p->B, p->ldb, p->stride_b, p->n, p->k, p->trans_b, block - of_a, format, shared, told,
-                       mark);
+    sgemm__split_panel(&p->b, p->B, p->ldb, p->stride_b, p->n, p->k, p->trans_b, block - of_a, block_k, format, shared,
+                       told, marks);
 }
 
 /* ---- Bodies ------------------------------------------------------------------------------------------------------ */
@@ -761,13 +788,13 @@ SGEMM_TENSORS(SGEMM__X)
 #undef SGEMM__X
 
 #define SGEMM__X(format, parts, idea)                                                                                  \
-  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 3)(const sgemm__args args) {                               \
+  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 4)(const sgemm__args args) {                               \
     SGEMM__SHARED(panel, SGEMM__PANEL *SGEMM__SPLIT_PITCH);                                                            \
     SGEMM__SHARED(told, SGEMM__PANEL *SGEMM__TOLD_PITCH);                                                              \
-    SGEMM__SHARED_WORDS(mark, 1);                                                                                      \
+    SGEMM__SHARED_WORDS(marks, SGEMM__SPLIT_THREADS / 32);                                                             \
     sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
-    sgemm__split(&args, SGEMM_FORMAT_##format, panel, told, mark);                                                     \
+    sgemm__split(&args, SGEMM_FORMAT_##format, panel, told, marks);                                                    \
   }
 SGEMM_FORMATS(SGEMM__X)
 #undef SGEMM__X

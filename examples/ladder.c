@@ -23,20 +23,24 @@ static void clear_progress(void) {
 }
 
 static const char *subject_name(subject s, const options *o) {
-  static const char *const production[2][MODE_COUNT] = {
+  static const char *const production[3][MODE_COUNT] = {
       {"production", "production_tensor", "production_tensor_full"},
-      {"production", "production_tensor_prepared", "production_tensor_full_prepared"}};
+      {"production", "production_tensor_prepared", "production_tensor_full_prepared"},
+      {NULL, "production_tensor_prepared_both", "production_tensor_full_prepared_both"}};
   return s == SUBJECT_CUBLAS ? "cublas"
-         : is_production(s)  ? production[o->prepared][mode_of(s)]
+         : is_production(s)  ? production[s < SUBJECT_BESIDE ? o->prepared : 2][mode_of(s)]
                              : sgemm_variant_get((sgemm_variant)s)->name;
 }
 
-/* What is measured, in order: cuBLAS first, since the others are compared with it. */
+/* What is measured, in order: cuBLAS first, since the others are compared with it; what is beside a mode right behind it. */
 static int list_subjects(const options *o, subject *subjects) {
   int count = 0, v;
-  for (v = SUBJECT_CUBLAS; v < SUBJECT_COUNT; v++)
+  for (v = SUBJECT_CUBLAS; v < SUBJECT_BESIDE; v++) {
     if (has_subject(v, o))
       subjects[count++] = v;
+    if (v >= SUBJECT_PRODUCTION && has_subject(v + MODE_COUNT, o))
+      subjects[count++] = v + MODE_COUNT;
+  }
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     if (selected(o, (sgemm_variant)v))
       subjects[count++] = v;

@@ -138,7 +138,7 @@ static int open_meter(meter *m, const options *o, report *r) {
   if (o->limited)
     add_number(r, "workspace_mib", o->workspace_mib);
   if (o->prepared)
-    add_text(r, "prepared", o->prepared_both ? "A and B" : "B");
+    add_text(r, "prepared", o->beside ? "B; A and B" : o->prepared_both ? "A and B" : "B");
   return 0;
 }
 
@@ -156,7 +156,8 @@ static int64_t bytes_to_pass(const meter *m, int cold) { return cold ? 2 * m->de
 
 /* What there is beside the rows. */
 static int has_subject(subject s, const options *o) {
-  return s == SUBJECT_CUBLAS || (o->production && o->modes[mode_of(s)]);
+  return s == SUBJECT_CUBLAS ||
+         (o->production && o->modes[mode_of(s)] && (s < SUBJECT_BESIDE || (o->beside && mode_of(s) != SGEMM_STRICT)));
 }
 
 /* With which a subject runs set number `set`. As calls follow one another, they can all work in the same memory. */
@@ -204,7 +205,8 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
   close_subject(m);
   if (s == SUBJECT_CUBLAS)
     return 0;
-  if (mode_of(s) != SGEMM_STRICT && ((o->prepared && prepare(m, s, d, 1)) || (o->prepared_both && prepare(m, s, d, 0))))
+  if (mode_of(s) != SGEMM_STRICT && ((o->prepared && prepare(m, s, d, 1)) ||
+                                     (o->prepared_both && (!o->beside || s >= SUBJECT_BESIDE) && prepare(m, s, d, 0))))
     return 1;
   p = params_of(m, s, d, 0);
   if (!is_production(s)) {

@@ -37,7 +37,7 @@ static const char usage[] =
     "                       the workspace that sgemm_workspace_query() asks for; cuBLAS always has 32 MiB\n"
     "  --workspace MIB      strict production has no more than this; cuBLAS's 32, say, or 0\n"
     "  --prepared           the tensor modes with B prepared before the timing starts\n"
-    "  --prepared-both      with A as well: what the multiplying kernels alone reach\n"
+    "  --prepared-both      with A as well: what the multiplying kernels alone reach; with --prepared, beside it\n"
     "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers: fp16 at 3 k for "
     "tensor,\n"
     "                       bf16 at 6 k for tensor_full, of every shape but batches; without the option of squares "
@@ -73,12 +73,13 @@ enum {
   MODE_COUNT = SGEMM_TENSOR_FULL + 1,
   SUBJECT_CUBLAS = SGEMM_VARIANT_COUNT,
   SUBJECT_PRODUCTION,
-  SUBJECT_COUNT = SUBJECT_PRODUCTION + MODE_COUNT,
+  SUBJECT_BESIDE = SUBJECT_PRODUCTION + MODE_COUNT, /* the tensor modes with A and B prepared, beside those with B */
+  SUBJECT_COUNT = SUBJECT_BESIDE + MODE_COUNT,
   SUBJECT_CEILING = SUBJECT_COUNT
 };
 
 static int is_production(subject s) { return s >= SUBJECT_PRODUCTION && s < SUBJECT_COUNT; }
-static int mode_of(subject s) { return is_production(s) ? s - SUBJECT_PRODUCTION : SGEMM_STRICT; }
+static int mode_of(subject s) { return is_production(s) ? (s - SUBJECT_PRODUCTION) % MODE_COUNT : SGEMM_STRICT; }
 
 /* One of the ways to be asked for sizes; a later option of another way is an error. */
 typedef enum sizes_by { BY_DEFAULT, BY_SIDES, BY_SQUARES, BY_FILE } sizes_by;
@@ -96,7 +97,8 @@ typedef struct options {
   char modes[MODE_COUNT];         /* 1: asked for */
   int limited, workspace_mib;     /* whether and how the workspace of strict production is */
   int production, production_only, errors, prepared, prepared_both, ceilings, hot, cold;
-  int reps; /* 0: until the spread is small or the time is up */
+  int beside; /* 1: with B prepared, and with both */
+  int reps;   /* 0: until the spread is small or the time is up */
   double seconds;
   const char *gpu;
   double peak_gflops, bandwidth_gbs; /* 0: of the gpu */
@@ -393,6 +395,7 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     return fail("--production-only measures none of the rows that this option picks", asked_rows);
   o->production |= o->production_only || o->errors || asked_mode;
   o->modes[SGEMM_STRICT] |= !asked_mode;
+  o->beside = o->prepared && o->prepared_both;
   o->prepared |= o->prepared_both;
   if ((o->prepared || o->ceilings) && !o->modes[SGEMM_TENSOR] && !o->modes[SGEMM_TENSOR_FULL])
     return fail("only a tensor mode of --mode has it", o->prepared ? "--prepared" : "--ceilings");
