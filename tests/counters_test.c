@@ -93,8 +93,6 @@ static size covered(const sgemm_variant_info *v, size s) {
 /* Elements that a launch loads: each of A once a column of tiles, each of B once a row of tiles; without tiles, one of
    both for each FMA. On tile multiples that is K (1/BM + 1/BN) a result, or 2K. */
 static int64_t elements(const sgemm_variant_info *v, size s) {
-  if (v->packs) /* zeros where nothing exists */
-    s = covered(v, s);
   return direct(v) ? 2 * s.m * s.n * s.k
                    : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
 }
@@ -147,7 +145,7 @@ typedef struct way {
   int quads; /* a pipeline that keeps it along k */
   int V;     /* elements of an access */
   int W;     /* along k: of them side by side */
-  int bulk;  /* elements of a bulk copy; 0: there are none */
+  int bulk;  /* elements of a tensor map's box; 0: there are none */
 } way;
 
 static way way_of(const sgemm_variant_info *v, int E, int T, int along_k) {
@@ -260,9 +258,11 @@ static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld,
   const int all = aligned &&
                   ((rows >= E && depth >= v->BK) || (v->bufs >= 3 && w.V == 4 && (w.along_k ? depth : rows) % 4 == 0));
   int start, f, lane;
-  if (w.bulk) { /* zeros where nothing exists */
+  if (w.bulk) { /* one request; of each row what exists */
+    int64_t k;
     sum->requests++;
-    sum->sectors += w.bulk / 8;
+    for (k = 0; k < v->BK && k < depth; k++)
+      sum->sectors += (first + k * ld + (rows < E ? rows : E) - 1) / 8 - (first + k * ld) / 8 + 1;
     return;
   }
   for (start = 0; start < E * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
@@ -286,7 +286,10 @@ static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld,
 
 static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
   const way a = way_of_a(v, ops), b = way_of_b(v, ops);
-  const int64_t lda = a.along_k ? s.k : s.m, ldb = b.along_k ? s.k : s.n;
+  /* What tensor maps cannot describe is packed in whole tiles. */
+  const int packed_a = v->packs && (ops / 2 == 0 || s.m % 4 != 0), packed_b = v->packs && (ops % 2 || s.n % 4 != 0);
+  const int64_t lda = packed_a ? covered(v, s).m : a.along_k ? s.k : s.m;
+  const int64_t ldb = packed_b ? covered(v, s).n : b.along_k ? s.k : s.n;
   fetched sum = {0, 0, 0};
   int64_t i, j, k;
   for (i = 0; i < s.m; i += v->BM)

@@ -534,6 +534,13 @@ class Gpu(LadderTest):
         for before, row in zip(rows, both):
             if row["variant"] != "cublas":
                 self.assertLess(int(row["workspace_bytes"]), int(before["workspace_bytes"]) - 128 * 256 * 4)
+        _, beside, context = self.suite(*arguments, "--prepared", "--prepared-both", shapes=shapes)
+        self.assertEqual(context["prepared"], "B; A and B")
+        of_both = [dict(row, variant=row["variant"] + "_both") for row in both if row["variant"] != "cublas"]
+        for row in rows + of_both:
+            found = [other for other in beside if all(other[key] == row[key] for key in keys + ("variant",))]
+            self.assertEqual([other["workspace_bytes"] for other in found], [row["workspace_bytes"]])
+        self.assertEqual(len(beside), len(rows) + len(of_both))
 
     def test_ceilings(self):
         shapes = HEADER + "tall,128,70,64,1,NN\nsmall,9,70,5,1,TN\nbatch,70,64,65,2,TT\n"
