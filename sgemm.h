@@ -47,8 +47,8 @@
      - Strict fp32 unless params.mode asks for a tensor mode. These keep fp32 accuracy, and what they cannot carry strict
        fp32 does, Inf and NaN among it; as the whole input decides that, so may it a row's bits (docs/tensor.md).
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is untouched.
-     - Any number of host threads, streams and devices. Nothing is kept but figures of each device, read once, and which
-       kernels it allows their shared memory.
+     - Any number of host threads, streams and devices. Nothing is kept but figures of each device, read once, which
+       kernels it allows their shared memory, and where the driver encodes tensor maps.
 
    CONTENTS   Version . Status . Parameters . Device . Variants . Helpers . Occupancy . Validation . Selection
               Tensor modes . Launch
@@ -758,8 +758,8 @@ static const sgemm__figures sgemm__measured = {2227,
                                                    {73.0, 3278},   /* sgemm_splitk_32x16x128_4x4 */
                                                    {62.5, 2852},   /* sgemm_splitk_32x8x128_4x4 */
                                                    {40.5, 3879},   /* sgemm_splitk_32x4x128_4x4 */
-                                                   {111.8, 10967}, /* sgemm_tma_128x256x16_16x8 */
-                                                   {111.7, 10943}, /* sgemm_tma_256x128x16_16x8 */
+                                                   {116.4, 11078}, /* sgemm_tma_128x256x16_16x8 */
+                                                   {116.0, 11100}, /* sgemm_tma_256x128x16_16x8 */
                                                }};
 /* END figures */
 
@@ -839,8 +839,8 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.half = f->warps * 32.0 / v->threads;
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.bytes = 4.0 * (v->BM + v->BN);
-  /* Packing reads and writes 4 bytes an element at 0.95 of the bandwidth, in a launch of its own. */
-  r.pack = v->packs && q->packed > 0.0 ? f->launch + q->packed * 8.0 * q->byte / 0.95 : 0.0;
+  /* Packing reads and writes 4 bytes an element at 0.83 of the bandwidth, in a launch of its own. */
+  r.pack = v->packs && q->packed > 0.0 ? f->launch + q->packed * 8.0 * q->byte / 0.83 : 0.0;
   r.plane = v->packs ? 2.0 * v->BM * v->BN * q->batch * 8.0 * q->ingest
                      : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
   r.places = q->sms * v->resident;

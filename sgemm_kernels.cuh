@@ -5,7 +5,7 @@
    ladder expand the table. To add a stage, add a line to SGEMM_STAGES, a body and its shell.
 
    NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B), but for rows
-             that pack their operands, which have one kernel for all.
+             of tma, which have one kernel for all.
    READING   table -> stamping -> primitives -> phases -> bodies -> launch. A body's sections come in the same order each
              time: indices, tile pointers, accumulators, main loop, epilogue.
    LEGEND    e: an index along m (in A's tile) or n (in B's), k: along the dot product; fetch: global memory -> registers,
@@ -1671,8 +1671,9 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4 && (slices) == 1, "tma has V = 4, 3 or 4 buffers and one slice",  \
               name)                                                                                                    \
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, 1) == 256, "registers are dealt to two warpgroups that multiply", name)   \
+  SGEMM__RULE((BM) <= 256 && (BN) <= 256, "a tensor map's box has at most 256 elements a side", name)                  \
   SGEMM__RULE((BM) % SGEMM__PACK_ROWS == 0 && (BN) % SGEMM__PACK_ROWS == 0 && SGEMM__PACK_K % (BK) == 0,               \
-              "packed blocks must make up panels and steps", name)                                                     \
+              "packed blocks must make up tiles and steps", name)                                                      \
   SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slices) + 16 * (bufs) <= 227 * 1024,                         \
               "shared memory of a block is at most 227 KiB", name)
 /* The threads load whole rows of a tile of E x BK at a time, along e or along k. */

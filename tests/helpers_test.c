@@ -304,7 +304,7 @@ static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
 
 /* Addresses that no call may follow, since nothing is computed. */
 static void point(sgemm_params *p, int64_t workspace_bytes) {
-  static float somewhere[4];
+  static _Alignas(16) float somewhere[4]; /* which tensor maps can describe */
   p->A = p->B = p->C = somewhere;
   p->workspace = workspace_bytes > 0 ? (void *)(uintptr_t)4096 : NULL;
   p->workspace_bytes = workspace_bytes;
@@ -368,13 +368,25 @@ Test(selection, production_goes_first) {
   }
 }
 
+/* 1 if an operand's rows lie along e and each starts on 16 bytes, so that there is nothing to pack. */
+static int taken(const float *X, int along_k, int64_t ld, int64_t batch, int64_t stride) {
+  const int64_t second = batch > 1 ? stride : 0;
+  return !along_k && ((uintptr_t)X | (uintptr_t)(4 * ld) | (uintptr_t)(4 * second)) % 16 == 0;
+}
+
+static int packs_nothing(const sgemm_params *p) {
+  const int row_major = p->order == SGEMM_ROW_MAJOR;
+  return taken(p->A, (p->op_a == SGEMM_N) == row_major, p->lda, p->batch, p->stride_a) &&
+         taken(p->B, (p->op_b == SGEMM_N) != row_major, p->ldb, p->batch, p->stride_b);
+}
+
 /* The same for a row that packs. Of R tiles that `planes` SMs share, each has one or two jobs: the SMs' ranges meet R
    boundaries of tiles, of which every one at which a range begins costs no second job. */
 static void check_packed_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry,
                                   int i, int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int64_t rest = plan->planes > 1 ? tiles % plan->planes : 0;
-  const int packs = p->alpha != 0.0f && p->k > 0;
+  const int packs = p->alpha != 0.0f && p->k > 0 && !packs_nothing(p);
   int64_t blocks = tiles - rest, share;
   for (share = 0; share < plan->planes && rest > 0; share++)
     blocks += 1 + ((share + 1) * rest - 1) / plan->planes - share * rest / plan->planes;

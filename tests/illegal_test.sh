@@ -45,8 +45,9 @@ shared memory of a block is at most 227 KiB                                     
 tma has V = 4, 3 or 4 buffers and one slice                                          | tma,            128, 256,  16,  16,   8,  64,  64, 4, 5, 1, 1
 tma has V = 4, 3 or 4 buffers and one slice                                          | tma,            128, 256,  16,  16,   8,  64,  64, 4, 4, 2, 1
 registers are dealt to two warpgroups that multiply                                  | tma,            128, 128,  16,   8,  16,  64,  64, 4, 4, 1, 1
-packed blocks must make up panels and steps                                          | tma,             64, 256,  16,   8,   8,  32,  64, 4, 4, 1, 1
-packed blocks must make up panels and steps                                          | tma,            128, 256,  24,  16,   8,  64,  64, 4, 3, 1, 1
+a tensor map's box has at most 256 elements a side                                   | tma,            512, 128,  16,  32,   8, 128,  64, 4, 4, 1, 1
+packed blocks must make up tiles and steps                                           | tma,             64, 256,  16,   8,   8,  32,  64, 4, 4, 1, 1
+packed blocks must make up tiles and steps                                           | tma,            128, 256,  24,  16,   8,  64,  64, 4, 3, 1, 1
 shared memory of a block is at most 227 KiB                                          | tma,            128, 256,  64,  16,   8,  64,  64, 4, 4, 1, 1
 TABLE
 
