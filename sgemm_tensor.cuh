@@ -792,7 +792,6 @@ SGEMM_TENSORS(SGEMM__X)
     SGEMM__SHARED(panel, SGEMM__PANEL *SGEMM__SPLIT_PITCH);                                                            \
     SGEMM__SHARED(told, SGEMM__PANEL *SGEMM__TOLD_PITCH);                                                              \
     SGEMM__SHARED_WORDS(marks, SGEMM__SPLIT_THREADS / 32);                                                             \
-    sgemm__successor_may_come();                                                                                       \
     sgemm__begin();                                                                                                    \
     sgemm__split(&args, SGEMM_FORMAT_##format, panel, told, marks);                                                    \
   }
