@@ -626,13 +626,13 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
 /* What a call makes of an operand, split or packed: fewer matrices than the batch where all of it shares one. */
 static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
 
-/* 1 if a tensor map can describe an operand, so that tma takes it as it is: along e in memory, and all its rows from
-   multiples of 16 bytes on (CUDA Driver API, cuTensorMapEncodeTiled; strides are below 2^40 bytes there). NULL counts as
-   aligned: who asks for a workspace may not have the pointers yet. */
+/* 1 if a tensor map can describe an operand, so that tma takes it as it is: along e in memory, all its rows from multiples of
+   16 bytes on, and from one matrix of the batch to the next whole rows (CUDA Driver API, cuTensorMapEncodeTiled; strides
+   are below 2^40 bytes there). NULL counts as aligned: who asks for a workspace may not have the pointers yet. */
 static inline int sgemm__mappable(const float *X, int along_k, int64_t ld, int64_t matrices, int64_t stride) {
   const int64_t most = INT64_C(1) << 38;
   return !along_k && (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < most &&
-         (matrices <= 1 || (stride % 4 == 0 && stride < most));
+         (matrices <= 1 || (stride % ld == 0 && stride < most));
 }
 
 /* The workspace of a row that packs: those operands that are not ready, along e, and two partial tiles a share. Fills in

@@ -368,10 +368,9 @@ Test(selection, production_goes_first) {
   }
 }
 
-/* 1 if an operand's rows lie along e and each starts on 16 bytes, so that there is nothing to pack. */
+/* 1 if an operand's rows lie along e, each starts on 16 bytes, and matrices are whole rows apart: nothing to pack. */
 static int taken(const float *X, int along_k, int64_t ld, int64_t batch, int64_t stride) {
-  const int64_t second = batch > 1 ? stride : 0;
-  return !along_k && ((uintptr_t)X | (uintptr_t)(4 * ld) | (uintptr_t)(4 * second)) % 16 == 0;
+  return !along_k && ((uintptr_t)X | (uintptr_t)(4 * ld)) % 16 == 0 && (batch == 1 || stride % ld == 0);
 }
 
 static int packs_nothing(const sgemm_params *p) {
