@@ -644,6 +644,8 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
   int64_t k, a_floats, b_floats, partials;
   *args = sgemm__arguments(p);
   matrices = (double)sgemm__max(args->batch, 1);
+  args->a.rows = args->b.rows = args->a.batch = args->b.batch = 0; /* of more than there can be */
+  args->a.ready = args->b.ready = 0;
   if (args->m > most || args->n > most || args->k > most || args->batch > most ||
       (((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) +
        2.0 * (double)shares * v->BM * v->BN) *
