@@ -286,7 +286,8 @@ typedef struct sgemm__args {
   sgemm__operand a, b;       /* of a tensor mode or of tma */
   uint32_t shares;           /* of tma: SMs that share the tiles that make no whole round of so many, 0: none do */
   uint32_t groups;           /* the common divisor of these SMs and tiles: see sgemm__job_of() */
-  float *partials;           /* of tma: two partial tiles a share */
+  float *partials;           /* of tma: two partial tiles a share, of */
+  int BM, BN;                /* rows and columns each */
 } sgemm__args;
 
 /* An operand of tma as its tensor map describes it: k rows of `extent` elements, ld apart, of so many matrices; and E x BK
@@ -618,6 +619,8 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.shares = 0;
   a.groups = 1;
   a.partials = NULL;
+  a.BM = 0;
+  a.BN = 0;
   a.trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N;
   a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
   return a;
@@ -653,8 +656,10 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
           1e17)
     return INT64_MAX;
   k = sgemm__ceil_div(args->k, SGEMM__PACK_K) * SGEMM__PACK_K;
-  args->a.rows = sgemm__ceil_div(args->m, v->BM) * v->BM;
-  args->b.rows = sgemm__ceil_div(args->n, v->BN) * v->BN;
+  args->BM = v->BM;
+  args->BN = v->BN;
+  args->a.rows = sgemm__ceil_div(args->m, SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
+  args->b.rows = sgemm__ceil_div(args->n, SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
   args->a.batch = sgemm__matrices_of(args->batch, args->stride_a);
   args->b.batch = sgemm__matrices_of(args->batch, args->stride_b);
   args->a.ready = sgemm__mappable(args->A, !args->trans_a, args->lda, args->a.batch, args->stride_a);
@@ -762,6 +767,8 @@ static const sgemm__figures sgemm__measured = {2227,
                                                    {40.5, 3879},   /* sgemm_splitk_32x4x128_4x4 */
                                                    {116.4, 11078}, /* sgemm_tma_128x256x16_16x8 */
                                                    {116.0, 11100}, /* sgemm_tma_256x128x16_16x8 */
+                                                   {114.0, 11100}, /* sgemm_tma_64x128x64_16x8 */
+                                                   {114.0, 11100}, /* sgemm_tma_128x64x64_16x8 */
                                                }};
 /* END figures */
 
@@ -1196,7 +1203,8 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   sgemm__args args, packed;
   const int64_t bytes = sgemm__packed_at(plan, p, &args);
-  const int64_t tiles_m = args.a.rows / v->BM, tiles_n = args.b.rows / v->BN, tiles = tiles_m * tiles_n;
+  const int64_t tiles_m = sgemm__ceil_div(args.m, v->BM), tiles_n = sgemm__ceil_div(args.n, v->BN);
+  const int64_t tiles = tiles_m * tiles_n;
   const int64_t deep = sgemm__ceil_div(args.k, SGEMM__PACK_K);
   const int64_t rows = (args.a.ready ? 0 : args.a.rows * args.a.batch) +
                        (args.b.ready ? 0 : args.b.rows * args.b.batch);

@@ -39,7 +39,7 @@
      WM WN   tile that a warp computes, WM/TM * WN/TN = 32; BM, BN where the stage has no warp level
      V       elements of one access to memory: 1, or 4 (128 bits)
      bufs    tiles of each operand that shared memory holds at a time; 0 where nothing is tiled; pipelines have 3 or 4
-     slices  groups of threads that share each tile's k among them; 1 in all stages but splitk
+     slices  groups of threads that share each tile's k among them; 1 in all stages but splitk and tma
      blocks  resident on a multiprocessor that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
      prod    1: compiled and a candidate where no stage is pinned
      reason  ["sentence"] why the row is there
@@ -86,7 +86,9 @@
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
   X(tma,             128, 256, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "large results: no copies between FMAs")           \
-  X(tma,             256, 128, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "the same upright")
+  X(tma,             256, 128, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "the same upright")                                \
+  X(tma,              64, 128, 64, 16,  8,  64,  64, 4, 4, 4, 1, 1, "about one tile an SM at 1024 x 1024")             \
+  X(tma,             128,  64, 64, 16,  8,  64,  64, 4, 4, 4, 1, 1, "the same upright")
 
 /* What a tensor mode makes of an element: 2 or 3 16-bit parts and so many products, which tensor cores multiply exactly and
    sum in fp32: X([symbol] format, parts, "idea"). */
@@ -238,7 +240,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
   (4 * (bufs) * ((packs) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
 #define SGEMM__SHARED_BYTES(packs, split, BM, BN, BK, bufs, slices)                                                    \
   ((bufs) < 3 ? 0                                                                                                      \
-   : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs)                                  \
+   : ((split) || (slices) > 1) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs)                \
        ? (slices) * (BM) * (BN)*4                                                                                      \
        : SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs))
 #define SGEMM__BLOCK_BYTES(packs, split, BM, BN, BK, bufs, slices)                                                     \
@@ -374,6 +376,9 @@ SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__blocks(void) { return gridDim.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
+SGEMM__DEVICE void sgemm__barrier_of_256(void) { /* threads 0 to 255, where further ones only copy */
+  asm volatile("bar.sync 1, 256;" ::: "memory");
+}
 
 /* Programmatic dependent launch (PTX ISA, griddepcontrol): a kernel's blocks may take their places while the one before
    ends, and wait here until all that it wrote can be seen. No strict kernel calls its successor earlier, by launch_dependents:
@@ -767,7 +772,8 @@ SGEMM__DEVICE void sgemm__wgmma(float *d, sgemm__matrices a, sgemm__matrices b, 
    each loop over them unrolls and each array indexed by them lives in registers. */
 typedef struct sgemm__shape {
   int BM, BN, BK, TM, TN, WM, WN, V, bufs, slices;
-  int split;     /* 1: blocks of a cluster, and slices of a block, share a tile of C */
+  int split;     /* 1: blocks of a cluster may share a tile of C */
+  int fed;       /* 1: a warpgroup only copies */
   int a_along_k; /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_along_k; /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
 } sgemm__shape;
@@ -1034,118 +1040,115 @@ SGEMM__DEVICE void sgemm__multiply_fragments(float *acc, const float *a, int ste
   }
 }
 
-/* Where k is split, which part of it a thread adds up, and which pieces of V results it sums over all parts and stores. */
+/* C <- alpha * acc + beta * C, V elements from (row, col) of the tile on, as far as they lie inside C. The one epilogue of
+   every stage; into planes and partial tiles with alpha 1 and beta 0. */
+SGEMM__DEVICE void sgemm__store_at(const sgemm__args *p, int V, const sgemm__tile *tile, int row, int col,
+                                   const float *acc) {
+  const int vectors = V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
+  float *C = tile->C + row * p->ldc + col;
+  float r[4];
+  int v;
+  SGEMM__UNROLL
+  for (v = 0; v < V; v++)
+    r[v] = p->alpha * acc[v];
+  if (row < tile->rows && vectors && col + 4 <= tile->cols) {
+    if (p->beta != 0.0f) {
+      float c[4];
+      sgemm__load_result4(c, C);
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        r[v] = sgemm__fma(p->beta, c[v], r[v]);
+    }
+    sgemm__store_global4(C, r);
+  } else if (row < tile->rows) {
+    SGEMM__UNROLL
+    for (v = 0; v < V; v++)
+      if (col + v < tile->cols)
+        sgemm__store_global(C + v, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C + v), r[v]) : r[v]);
+  }
+  sgemm__converge();
+}
+
+/* The same for a thread's piece of V results, numbered row by row. */
+SGEMM__DEVICE void sgemm__store_numbered(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                         const sgemm__place *place, int piece, const float *acc) {
+  const int i = piece / (s->TN / s->V), j = piece % (s->TN / s->V);
+  sgemm__store_at(p, s->V, tile, place->row + i / s->V * place->down + i % s->V, place->col + j * place->across, acc);
+}
+
+/* And for all of them. */
+SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                     const sgemm__place *place, const float *acc) {
+  int piece;
+  SGEMM__UNROLL
+  for (piece = 0; piece < s->TM * s->TN / s->V; piece++)
+    sgemm__store_numbered(p, s, tile, place, piece, acc + piece * s->V);
+}
+
+/* Where k is split, which part of it a thread adds up. */
 typedef struct sgemm__part {
   int slice;            /* of the block's s->slices */
   uint32_t rank, ranks; /* of the cluster's blocks */
 } sgemm__part;
 
-/* Slices of less than a warp take turns warp by warp, so that all warps sum at one time. */
-SGEMM__DEVICE int sgemm__slice_owns(const sgemm__shape *s, const sgemm__part *part, int piece) {
-  const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
-  const int of_a_warp = slice_threads < 32 ? 32 / slice_threads : 1;
-  return piece * of_a_warp % s->slices + piece * of_a_warp / s->slices % of_a_warp == part->slice;
+/* A barrier of the threads that multiply. */
+SGEMM__DEVICE void sgemm__slices_meet(const sgemm__shape *s) {
+  if (s->fed)
+    sgemm__barrier_of_256();
+  else
+    sgemm__barrier();
 }
 
-SGEMM__DEVICE int sgemm__owns(const sgemm__shape *s, const sgemm__part *part, int piece) {
-  return !s->split ||
-         (sgemm__slice_owns(s, part, piece) && (uint32_t)(piece / s->slices + piece) % part->ranks == part->rank);
-}
-
-/* acc <- the sum over the slices, of the pieces that this slice owns, slice 0 first. shared: slices * BM * BN floats, of
-   tiles that are multiplied, each thread's pieces side by side with the other threads'. */
-SGEMM__DEVICE void sgemm__sum_slices(const sgemm__shape *s, const sgemm__part *part, float *shared, float *acc) {
+/* The sums over the slices, slice 0 first, and then over the blocks of the cluster, block 0 first, to C. Results go through
+   shared memory in pieces of 4: slices * BM * BN floats, of tiles that have been multiplied, each thread's pieces side by
+   side with the other threads'. Each piece has one slice that sums it, and one rank; the loops stay loops, since code
+   that runs once costs more to bring than to run. */
+SGEMM__DEVICE void sgemm__store_sums(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                     const sgemm__place *place, const sgemm__part *part, float *shared,
+                                     const float *acc) {
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices), slice_threads = threads / s->slices;
-  int piece, slice, v;
-  sgemm__barrier(); /* the loads behind the last tile have read */
-  SGEMM__UNROLL
-  for (piece = 0; piece < s->TM * s->TN / 4; piece++)
-    sgemm__store_shared4(shared + (piece * threads + sgemm__thread()) * 4, acc + piece * 4);
-  sgemm__barrier();
-  SGEMM__UNROLL
-  for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
-    if (sgemm__slice_owns(s, part, piece)) {
-      const float *p = shared + (piece * threads + sgemm__thread() % slice_threads) * 4;
-      sgemm__load_shared4(acc + piece * 4, p);
-      SGEMM__UNROLL
-      for (slice = 1; slice < s->slices; slice++) {
-        float r[4];
-        sgemm__load_shared4(r, p + slice * slice_threads * 4);
-        SGEMM__UNROLL
-        for (v = 0; v < 4; v++)
-          acc[piece * 4 + v] += r[v];
-      }
-    }
-    sgemm__converge();
-  }
-}
-
-/* The same over the blocks of the cluster, block 0 first, of the pieces that this block owns. */
-SGEMM__DEVICE void sgemm__sum_ranks(const sgemm__shape *s, const sgemm__part *part, float *shared, float *acc) {
-  const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
+  const int pieces = s->TM * s->TN / 4, apart = s->slices > pieces ? s->slices / pieces : 1; /* slices that sum */
+  const int first = part->slice % apart == 0 ? part->slice / apart : pieces;
   float *own = shared + sgemm__thread() % slice_threads * 4;
-  int piece, v;
+  float sum[4], r[4];
+  int piece, slice, v;
   uint32_t rank;
-  sgemm__barrier(); /* the slices have read */
+  sgemm__slices_meet(s); /* the loads behind the last tile have read */
   SGEMM__UNROLL
-  for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
-    if (sgemm__slice_owns(s, part, piece))
-      sgemm__store_shared4(own + piece * slice_threads * 4, acc + piece * 4);
-    sgemm__converge();
-  }
-  sgemm__cluster_barrier();
-  SGEMM__UNROLL
-  for (piece = 0; piece < s->TM * s->TN / 4; piece++) {
-    if (sgemm__owns(s, part, piece)) {
-      sgemm__load_cluster4(acc + piece * 4, own + piece * slice_threads * 4, 0);
-      for (rank = 1; rank < part->ranks; rank++) {
-        float r[4];
-        sgemm__load_cluster4(r, own + piece * slice_threads * 4, rank);
-        SGEMM__UNROLL
-        for (v = 0; v < 4; v++)
-          acc[piece * 4 + v] += r[v];
-      }
-    }
-    sgemm__converge();
-  }
-  sgemm__cluster_barrier(); /* nobody leaves while others read its shared memory */
-}
-
-/* C <- alpha * acc + beta * C for the pieces that the thread owns and that lie inside C. The one epilogue of every stage;
-   into planes with alpha 1 and beta 0, which sgemm__sum_planes() then completes. */
-SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                     const sgemm__place *place, const sgemm__part *part, const float *acc) {
-  const int vectors = s->V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
-  int i, j, v;
-  SGEMM__UNROLL
-  for (i = 0; i < s->TM; i++) {
-    const int row = place->row + i / s->V * place->down + i % s->V;
+  for (piece = 0; piece < pieces; piece++)
+    sgemm__store_shared4(shared + (piece * threads + sgemm__thread()) * 4, acc + piece * 4);
+  sgemm__slices_meet(s);
+  SGEMM__UNROLL_BY(1)
+  for (piece = first; piece < pieces; piece += s->slices / apart) {
+    sgemm__load_shared4(sum, own + piece * threads * 4);
     SGEMM__UNROLL
-    for (j = 0; j < s->TN; j += s->V) {
-      const int col = place->col + j / s->V * place->across;
-      const int inside = row < tile->rows && sgemm__owns(s, part, (i * s->TN + j) / s->V);
-      float *C = tile->C + row * p->ldc + col;
-      float r[4];
+    for (slice = 1; slice < s->slices; slice++) {
+      sgemm__load_shared4(r, own + (piece * threads + slice * slice_threads) * 4);
       SGEMM__UNROLL
-      for (v = 0; v < s->V; v++)
-        r[v] = p->alpha * acc[i * s->TN + j + v];
-      if (inside && vectors && col + 4 <= tile->cols) {
-        if (p->beta != 0.0f) {
-          float c[4];
-          sgemm__load_result4(c, C);
+      for (v = 0; v < 4; v++)
+        sum[v] += r[v];
+    }
+    if (part->ranks > 1)
+      sgemm__store_shared4(own + piece * threads * 4, sum);
+    else
+      sgemm__store_numbered(p, s, tile, place, piece, sum);
+  }
+  if (part->ranks > 1) {
+    sgemm__cluster_barrier();
+    SGEMM__UNROLL_BY(1)
+    for (piece = first; piece < pieces; piece += s->slices / apart) {
+      if ((uint32_t)(piece / s->slices + piece) % part->ranks == part->rank) {
+        sgemm__load_cluster4(sum, own + piece * threads * 4, 0);
+        for (rank = 1; rank < part->ranks; rank++) {
+          sgemm__load_cluster4(r, own + piece * threads * 4, rank);
           SGEMM__UNROLL
           for (v = 0; v < 4; v++)
-            r[v] = sgemm__fma(p->beta, c[v], r[v]);
+            sum[v] += r[v];
         }
-        sgemm__store_global4(C, r);
-      } else if (inside) {
-        SGEMM__UNROLL
-        for (v = 0; v < s->V; v++)
-          if (col + v < tile->cols)
-            sgemm__store_global(C + v, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C + v), r[v]) : r[v]);
+        sgemm__store_numbered(p, s, tile, place, piece, sum);
       }
-      sgemm__converge();
     }
+    sgemm__cluster_barrier(); /* nobody leaves while others read its shared memory */
   }
 }
 
@@ -1158,7 +1161,6 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   const int t = sgemm__thread();
   const sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x());
   const sgemm__place place = {down ? t % s->BM : t / s->BN, down ? t / s->BM : t % s->BN, 1, 1};
-  const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
   const int64_t a_step = s->a_along_k ? 1 : p->lda, b_step = s->b_along_k ? 1 : p->ldb;
   const float *A = tile.A + place.row * (s->a_along_k ? p->lda : 1);
@@ -1173,7 +1175,7 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   for (k = 0; k < p->k; k++)
     acc = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc);
   /* Epilogue. */
-  sgemm__store_tile(p, s, &tile, &place, &part, &acc);
+  sgemm__store_tile(p, s, &tile, &place, &acc);
 }
 
 /* tiled, tile1d, tile2d, vectorized, warptiled: tiles in shared memory, one buffer, two barriers a tile. Scalar rows keep
@@ -1187,7 +1189,6 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
   const int a_rows = s->V == 1 && s->a_along_k; /* As[m][k], otherwise As[k][m]; always Bs[k][n] */
   const int a_m = a_rows ? s->BK : 1, a_k = a_rows ? 1 : SGEMM__PITCH(s->BM, s->BK, s->V, s->a_along_k);
   const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
-  const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda,
                                           tile.rows);
@@ -1216,7 +1217,7 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
     }
   }
   /* Epilogue. */
-  sgemm__store_tile(p, s, &tile, &place, &part, acc);
+  sgemm__store_tile(p, s, &tile, &place, acc);
 }
 
 /* doublebuffered: while a tile is multiplied from one shared buffer, the next is on its way to registers and then into the
@@ -1229,7 +1230,6 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
   const sgemm__place place = sgemm__place_of_thread(s);
   const int a_k = SGEMM__PITCH(s->BM, s->BK, s->V, s->a_along_k);
   const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_along_k);
-  const sgemm__part part = {0, 0, 1};
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__loader_of(s, s->V, SGEMM__WIDE(s->BK, s->V), s->BM, s->a_along_k, tile.A, p->lda,
                                           tile.rows);
@@ -1276,7 +1276,7 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
     sgemm__barrier();
   }
   /* Epilogue. */
-  sgemm__store_tile(p, s, &tile, &place, &part, acc);
+  sgemm__store_tile(p, s, &tile, &place, acc);
 }
 
 /* Where a fragment's step k lies among its registers: two steps, of which one loads while the other multiplies; of quads
@@ -1369,10 +1369,9 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   }
   /* Epilogue. */
   if (s->slices > 1)
-    sgemm__sum_slices(s, &part, shared, acc);
-  if (ranks > 1)
-    sgemm__sum_ranks(s, &part, shared, acc);
-  sgemm__store_tile(p, s, &tile, &place, &part, acc);
+    sgemm__store_sums(p, s, &tile, &place, &part, shared, acc);
+  else
+    sgemm__store_tile(p, s, &tile, &place, acc);
 }
 
 /* C <- alpha * (sum of the planes, the first first) + beta * C, for k in planes across blocks: plane i of the batch's b-th
@@ -1499,26 +1498,33 @@ SGEMM__DEVICE sgemm__job sgemm__job_of(const sgemm__args *p, const sgemm__shape 
 
 /* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C: a thread four results. */
 SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
-  const sgemm__shape s = {
-      (int)(p->a.rows / p->tiles_m), (int)(p->b.rows / p->tiles_n), 0, 1, 4, 0, 0, 4, 0, 1, 0, 1, 1};
+  const sgemm__shape s = {p->BM, p->BN, 0, 1, 4, 0, 0, 4, 0, 1, 0, 0, 1, 1};
   const uint32_t whole = p->tiles_m * p->tiles_n / p->shares * p->shares, blocks = s.BM * s.BN / (4 * threads);
   const uint32_t all = p->shares / p->groups, tiles = (p->tiles_m * p->tiles_n - whole) / p->groups;
   const uint32_t index = sgemm__block_x() / blocks, group = index / tiles, first = index % tiles * all;
   const int at = (int)(sgemm__block_x() % blocks) * 4 * threads + sgemm__thread() * 4;
   const sgemm__tile tile = sgemm__tile_at(p, &s, whole + index);
   const sgemm__place place = {at / s.BN, at % s.BN, 0, 0};
-  const sgemm__part part = {0, 0, 1};
-  float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[4];
+  float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[8][4];
   uint32_t i;
-  int v;
-  for (i = first / tiles; i * tiles < first + all; i++) { /* the shares that meet [first, first + all) */
-    const int64_t partial = 2 * (int64_t)(group * all + i) + (i * tiles <= first);
-    sgemm__load_result4(r, p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
+  int ahead, v;
+  for (i = first / tiles; i * tiles < first + all; i += 8) { /* the shares that meet [first, first + all) */
     SGEMM__UNROLL
-    for (v = 0; v < 4; v++)
-      sum[v] = i * tiles <= first ? r[v] : sum[v] + r[v];
+    for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
+      const int64_t partial = 2 * (int64_t)(group * all + i + ahead) + ((i + ahead) * tiles <= first);
+      if ((i + ahead) * tiles < first + all)
+        sgemm__load_result4(r[ahead],
+                            p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
+      sgemm__converge();
+    }
+    SGEMM__UNROLL
+    for (ahead = 0; ahead < 8; ahead++) {
+      SGEMM__UNROLL
+      for (v = 0; v < 4 && (i + ahead) * tiles < first + all; v++)
+        sum[v] = (i + ahead) * tiles <= first ? r[ahead][v] : sum[v] + r[ahead][v];
+    }
   }
-  sgemm__store_tile(p, &s, &tile, &place, &part, sum);
+  sgemm__store_tile(p, &s, &tile, &place, sum);
 }
 
 #if SGEMM__HAS_wgmma
@@ -1554,10 +1560,11 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
                               const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
                               float *b) {
   /* Indices. */
-  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1); /* that multiply */
-  const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;     /* floats of a buffer, B's behind A's */
+  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices); /* that multiply */
+  const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;             /* floats of a buffer, B's behind A's */
   const sgemm__job job = sgemm__job_of(p, s, sgemm__block_x());
-  const sgemm__part part = {0, 0, 1};
+  const sgemm__part part = {sgemm__thread() / SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1), 0, 1};
+  const int depth = s->BK / s->slices, first_k = part.slice * depth; /* of a buffer, for this slice */
   sgemm__mbarrier *empty = full + s->bufs;
   sgemm__tile tile = sgemm__tile_at(p, s, job.tile);
   int i = 0, k, parity = 0, steps;
@@ -1577,6 +1584,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   } else {
     /* Tile pointers. */
     const sgemm__place place = sgemm__place_of_thread(s);
+    const int a_at = first_k * s->BM + place.row, fragment_b_at = b_at + first_k * s->BN + place.col;
     const float *from = shared;
     sgemm__args out = *p;
     sgemm__more_registers();
@@ -1587,13 +1595,13 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     /* Main loop. */
     sgemm__mbarrier_wait(full, 0);
     if (sgemm__load_anyway(1) || job.steps > 0) { /* a branch here changes how ptxas arranges the whole loop: 1 % */
-      sgemm__load_fragment(a, from + place.row, s->TM, 4, place.down, 1);
-      sgemm__load_fragment(b, from + b_at + place.col, s->TN, 4, place.across, 1);
+      sgemm__load_fragment(a, from + a_at, s->TM, 4, place.down, 1);
+      sgemm__load_fragment(b, from + fragment_b_at, s->TN, 4, place.across, 1);
     }
     for (steps = job.steps; steps > 0; steps--) {
       SGEMM__UNROLL
-      for (k = 0; k < s->BK; k++) {
-        const int now = k % 2, next = (k + 1) % s->BK;
+      for (k = 0; k < depth; k++) {
+        const int now = k % 2, next = (k + 1) % depth;
         if (next == 0) {
           sgemm__mbarrier_arrive_warp(empty + i);
           i = i + 1 < s->bufs ? i + 1 : 0;
@@ -1603,9 +1611,8 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
             sgemm__mbarrier_wait(full + i, parity);
         }
         if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
-          sgemm__load_fragment(a + (1 - now) * s->TM, from + next * s->BM + place.row, s->TM, 4, place.down, 1);
-          sgemm__load_fragment(b + (1 - now) * s->TN, from + b_at + next * s->BN + place.col, s->TN, 4, place.across,
-                               1);
+          sgemm__load_fragment(a + (1 - now) * s->TM, from + next * s->BM + a_at, s->TM, 4, place.down, 1);
+          sgemm__load_fragment(b + (1 - now) * s->TN, from + next * s->BN + fragment_b_at, s->TN, 4, place.across, 1);
         }
         sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN);
       }
@@ -1619,7 +1626,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       out.alpha = 1.0f;
       out.beta = 0.0f;
     }
-    sgemm__store_tile(&out, s, &tile, &place, &part, acc);
+    if (s->slices > 1)
+      sgemm__store_sums(&out, s, &tile, &place, &part, shared, acc);
+    else
+      sgemm__store_tile(&out, s, &tile, &place, acc);
   }
 }
 #endif
@@ -1669,12 +1679,12 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
               "shared memory of a block is at most 227 KiB", name)
 #define SGEMM__CHECK_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                     \
   SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                                \
-  SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4 && (slices) == 1, "tma has V = 4, 3 or 4 buffers and one slice",  \
+  SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4, "tma has V = 4 and 3 or 4 buffers", name)                        \
+  SGEMM__RULE((BK) % ((slices)*8) == 0, "slices share BK by multiples of 8", name)                                     \
+  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slices) == 256, "registers are dealt to two warpgroups that multiply",    \
               name)                                                                                                    \
-  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, 1) == 256, "registers are dealt to two warpgroups that multiply", name)   \
   SGEMM__RULE((BM) <= 256 && (BN) <= 256, "a tensor map's box has at most 256 elements a side", name)                  \
-  SGEMM__RULE((BM) % SGEMM__PACK_ROWS == 0 && (BN) % SGEMM__PACK_ROWS == 0 && SGEMM__PACK_K % (BK) == 0,               \
-              "packed blocks must make up tiles and steps", name)                                                      \
+  SGEMM__RULE((BM) * (BN) % (4 * SGEMM__PACK_THREADS) == 0, "threads must share the sums of a tile", name)             \
   SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slices) + 16 * (bufs) <= 227 * 1024,                         \
               "shared memory of a block is at most 227 KiB", name)
 /* The threads load whole rows of a tile of E x BK at a time, along e or along k. */
@@ -1688,7 +1698,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
    SGEMM__WHOLE((threads)*4, E))
 
 #define SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b)                             \
-  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, SGEMM__SPLIT_##stage, !(trans_a), trans_b }
+  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, SGEMM__SPLIT_##stage, SGEMM__PACKS_##stage, !(trans_a), trans_b }
 
 #define SGEMM__KERNEL_direct(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, trans_a, trans_b)       \
   SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, 1), blocks)(const sgemm__args args) {                             \
@@ -1746,6 +1756,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
 /* The operands of tma: see sgemm__pack(). */
 SGEMM__GLOBAL(sgemm_pack, SGEMM__PACK_THREADS, 4)(const sgemm__args args) {
   SGEMM__SHARED(transposed, SGEMM__PACK_ROWS * SGEMM__PACK_K);
+  sgemm__successor_may_come();
   sgemm__begin();
   if (sgemm__runs(&args))
     sgemm__pack(&args, transposed);

@@ -633,6 +633,8 @@ static inline void sgemm__turn_wait(int warpgroup) {
   sgemm__mbarrier_wait(&sgemm__cpu->turns[warpgroup], parity);
 }
 
+static inline void sgemm__barrier_of_256(void) { sgemm__turn_wait(0); }
+
 static inline sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes) {
   const sgemm__matrices m = {(const char *)p, group_bytes};
   return m;

@@ -228,7 +228,7 @@ static void wavefronts(sgemm_variant variant) {
               (column ? 4 : 2) * from_a + (row ? 4 : 2) * from_b + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_wavefronts, placed / 32 + conflicts + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_requests,
-            v->packs ? c.global_load_requests : turned / 32 + (placed - turned) / 128 + summed(v, s) / 128);
+            (v->packs ? c.global_load_requests : turned / 32 + (placed - turned) / 128) + summed(v, s) / 128);
     }
   }
 }
@@ -378,7 +378,7 @@ static void ragged(sgemm_variant variant) {
 }
 
 /* What it costs to cut k, or to share tiles; of as many steps as there are ranks at most: the sum over the ranks passes each rank's results
-   through shared memory once more, behind three more barriers; nothing else is done twice. The sum over planes reads each
+   through shared memory once more, behind two more barriers; nothing else is done twice. The sum over planes reads each
    plane once and writes C, an FMA a result if beta is not 0. */
 static void ranks_and_planes(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -401,7 +401,7 @@ static void ranks_and_planes(sgemm_variant variant) {
       COUNT(v, ops, &c, shared_store_bytes, one.shared_store_bytes + 4 * (sums + results * ranks));
       COUNT(v, ops, &c, shared_load_conflicts, one.shared_load_conflicts);
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
-      COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 2 + 3));
+      COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 2 + 2));
     }
     if (v->packs) { /* of six tiles four SMs share two, each in two parts; seven SMs all six */
       const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, s, 0.5f),
