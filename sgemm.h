@@ -747,6 +747,7 @@ static const sgemm__figures sgemm__measured = {2227,
                                                    {111.2, 5218},  /* sgemm_async_64x128x16_8x8 */
                                                    {110.6, 5463},  /* sgemm_async_128x64x16_8x8 */
                                                    {95.0, 2996},   /* sgemm_async_64x64x16_8x4 */
+                                                   {105.0, 3000},  /* sgemm_async_64x64x8_8x8 */
                                                    {97.0, 3794},   /* sgemm_async_32x128x32_8x4 */
                                                    {91.8, 3411},   /* sgemm_async_128x32x32_4x8 */
                                                    {103.1, 8272},  /* sgemm_splitk_64x128x16_8x8 */
@@ -778,7 +779,7 @@ typedef struct sgemm__problem {
   double a_batch, b_batch;  /* matrices of an operand */
   int a_along_k, b_along_k; /* 1: contiguous along k in memory */
   int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
-  double packed;            /* elements that tma packs; 0: none */
+  double pack;              /* clocks to pack the operands of tma; 0 where it takes them as they are */
   double sms, per_sm;       /* of the machine; 1 / sms */
   double lane;              /* 128 over the FMA lanes of an SM */
   double ingest;            /* clocks to take in a byte, if all SMs are at it */
@@ -790,6 +791,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
                                                const sgemm__figures *f) {
   const sgemm__args a = sgemm__arguments(p);
   const int row_major = p->order == SGEMM_ROW_MAJOR;
+  double packed; /* elements */
   sgemm__problem q;
   q.m = (double)a.m;
   q.n = (double)a.n;
@@ -801,8 +803,6 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.b_along_k = (row_major ? p->op_b : p->op_a) != SGEMM_N;
   q.a_vectors = a.lda % 4 == 0;
   q.b_vectors = a.ldb % 4 == 0;
-  q.packed = sgemm__mappable(a.A, q.a_along_k, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
-  q.packed += sgemm__mappable(a.B, q.b_along_k, a.ldb, (int64_t)q.b_batch, a.stride_b) ? 0.0 : q.n * q.k * q.b_batch;
   q.sms = machine->multiprocessors;
   q.per_sm = 1.0 / q.sms;
   q.lane = 128.0 / machine->lanes;
@@ -810,6 +810,10 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.byte = 1e-3 / machine->bandwidth_gbs * machine->clock_mhz;
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
   q.memory = q.bytes * q.byte / f->memory;
+  packed = sgemm__mappable(a.A, q.a_along_k, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
+  packed += sgemm__mappable(a.B, q.b_along_k, a.ldb, (int64_t)q.b_batch, a.stride_b) ? 0.0 : q.n * q.k * q.b_batch;
+  /* It reads and writes 4 bytes an element at 0.83 of the bandwidth, in a launch of its own. */
+  q.pack = packed > 0.0 ? f->launch + packed * 8.0 * q.byte / 0.83 : 0.0;
   return q;
 }
 
@@ -828,11 +832,22 @@ typedef struct sgemm__row {
   double half;          /* blocks on an SM at which it has half of its rate */
   double arrival;       /* clocks from one tile of k to the next, at least */
   double bytes;         /* that a block takes in of a step along k */
-  double pack;          /* clocks to pack the operands; 0 where none are */
-  double plane, places; /* clocks of a plane, or of a share's partial tiles; blocks that the machine holds */
+  double pack;          /* of these before */
+  double plane, places; /* clocks of a plane, or of a partial tile; blocks that the machine holds */
   double steps;         /* of BK in all of k */
-  double least;         /* clocks that any plan takes: all SMs at work all the time, or memory */
 } sgemm__row;
+
+/* Clocks that any plan of a row takes at least: all SMs at work all the time, or one at a tile alone, unless k is cut, which
+   costs something too; or memory. */
+static inline double sgemm__least(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
+  const double fma = v->BM * v->BN * q->lane / f->rows[variant].rate, even = tiles * fma * q->k * q->per_sm;
+  const double alone = sgemm__larger(even, fma * q->k * (1.0 + f->warps * 32.0 / v->threads));
+  const double cut = even + (v->split && f->cluster < f->planes ? f->cluster : f->planes);
+  return f->launch + (v->packs ? q->pack : 0.0) +
+         sgemm__larger((v->bufs < 3 || alone < cut ? alone : cut) + f->rows[variant].round, q->memory);
+}
 
 static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -848,13 +863,10 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.half = f->warps * 32.0 / v->threads;
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.bytes = 4.0 * (v->BM + v->BN);
-  /* Packing reads and writes 4 bytes an element at 0.83 of the bandwidth, in a launch of its own. */
-  r.pack = v->packs && q->packed > 0.0 ? f->launch + q->packed * 8.0 * q->byte / 0.83 : 0.0;
-  r.plane = v->packs ? 2.0 * v->BM * v->BN * q->batch * 8.0 * q->ingest
-                     : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
+  r.pack = v->packs ? q->pack : 0.0;
+  r.plane = v->packs ? v->BM * v->BN * q->batch * 8.0 * q->ingest : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
   r.places = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
-  r.least = f->launch + r.pack + sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.round, q->memory);
   return r;
 }
 
@@ -874,14 +886,17 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double blocks = r->tiles * ranks * planes;
   const double steps = sgemm__ceil(r->steps / (ranks * planes)), k = steps * v->BK; /* of a block */
   /* A round: blocks that run at one time. Clusters fill the groups of some 16 SMs that they cannot leave only in part. */
-  const double round = sgemm__larger(r->places - (ranks - 1) * (double)(int)(q->sms / 32.0), ranks);
-  const double rounds = (double)(int64_t)(blocks / round);
+  const double round = shared ? plan->planes
+                              : sgemm__larger(r->places - (ranks - 1) * (double)(int)(q->sms / 32.0), ranks);
+  const double rounds = (double)(int64_t)(blocks / round), left = blocks - rounds * round;
   /* Of the last round, on the busiest SM; 1e-9 is more than the rounding of per_sm. */
-  const double rest = sgemm__ceil((blocks - rounds * round) * q->per_sm - 1e-9);
+  const double rest = sgemm__ceil(left * q->per_sm - 1e-9);
+  /* Shares that are no whole parts of a tile end one and begin another. */
+  const double jobs = shared && left > 0.0 ? 1.0 + ((int64_t)round % (int64_t)left > 0) : 1.0;
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
-  const double last = shared       ? full * (blocks - rounds * round) / round + r->round /* in two jobs */
+  const double last = shared       ? alone * (v->resident + r->half) * left / round + jobs * r->round
                       : rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round
                                    : 0.0;
   const double work = rounds * full + last, bytes = blocks * k * r->bytes, taken = bytes * q->ingest;
@@ -891,7 +906,7 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
      power, and so clocks, whatever binds. */
   const double again = k > 4096.0 ? (k - 4096.0) * f->drift * sgemm__larger(bytes - q->bytes, 0.0) * q->byte : 0.0;
   return f->launch + r->pack + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + again +
-         sgemm__cut(plan, r, f);
+         sgemm__cut(plan, r, f) + (jobs - 1.0) * left * r->plane;
 }
 
 /* 1 if the row and the machine can do the plan. */
@@ -903,6 +918,51 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *m
          (!v->packs || (machine->wgmma && plan->planes <= 65535));
 }
 
+/* SMs that share a matrix's tiles evenly: as many of them as are so many times the tiles; 0 where tiles are more. */
+static inline int sgemm__even_shares(double tiles, int multiprocessors) {
+  return tiles >= 1.0 && tiles <= multiprocessors ? multiprocessors / (int)tiles * (int)tiles : 0;
+}
+
+/* Takes the plans of a row, which no plan does in less than `least` clocks, for the best where they are reckoned faster. */
+static inline void sgemm__consider(sgemm_variant variant, double least, const sgemm_params *p,
+                                   const sgemm_machine *machine, const sgemm__problem *q, sgemm_plan *best,
+                                   double *best_cost) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const sgemm__row row = sgemm__row_of(variant, q, &sgemm__measured);
+  const int most_ranks = v->split && machine->arch >= 90 ? 8 : 1;
+  const int fills = v->packs || (v->bufs >= 3 && p->workspace_bytes > 0) ? 2 : 0;
+  sgemm_plan plan;
+  plan.variant = variant;
+  for (plan.ranks = 1; plan.ranks <= most_ranks; plan.ranks *= 2) {
+    const double places = row.places / (row.tiles * plan.ranks); /* of a round, for each block so far */
+    int fill;                                                    /* planes enough for so many rounds; 0: one plane */
+    if (plan.ranks > 1 && 2.0 * plan.ranks * v->BK > q->k)
+      return; /* as below, for any planes */
+    for (fill = 0; fill <= fills; fill++) {
+      double cost;
+      plan.planes = fill == 0               ? 1
+                    : v->packs && fill == 1 ? machine->multiprocessors
+                    : v->packs              ? sgemm__even_shares(row.tiles / q->batch, machine->multiprocessors)
+                    : places * fill < 128.0 ? (int)(places * fill)
+                                            : 128;
+      if ((fill > 0 && plan.planes < 2) ||
+          (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q->k && !v->packs) ||
+          least + sgemm__cut(&plan, &row, &sgemm__measured) >= *best_cost || !sgemm__possible(&plan, machine))
+        continue;
+      cost = sgemm__cost(&plan, &row, q, &sgemm__measured);
+      if (cost < *best_cost) {
+        const int64_t bytes = sgemm_plan_workspace(&plan, p);
+        if (bytes != INT64_MAX && bytes <= p->workspace_bytes) {
+          *best = plan;
+          *best_cost = cost;
+        }
+      }
+    }
+    if (places < 1.0)
+      return; /* the SMs are full: nothing to gain from more blocks */
+  }
+}
+
 /* The plan of least reckoned time for p, with what workspace p has, on a machine; of one stage, or of all stages for
    SGEMM_STAGE_COUNT, where production rows go before all others. A pure function of its arguments and of the
    implementation's SGEMM_STAGE. variant is SGEMM_VARIANT_COUNT where no row is compiled. */
@@ -910,53 +970,24 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
   const int any = stage == SGEMM_STAGE_COUNT;
   const sgemm__problem q = sgemm__problem_of(p, machine, &sgemm__measured);
   sgemm_plan best = {SGEMM_VARIANT_COUNT, 1, 1};
-  double best_cost = 0.0;
-  int i, best_class = 0;
-  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0; i--) {
-    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    /* Pipelines wait for memory where the hardware has no cp.async. */
-    const int row_class = any && v->production && (v->bufs < 3 || machine->arch >= 80);
-    sgemm_plan plan;
-    sgemm__row row;
-    int most_ranks, fills;
-    plan.variant = (sgemm_variant)i;
-    if (!(any || v->stage == stage) || row_class < best_class || !sgemm_compiled(plan.variant))
-      continue;
-    row = sgemm__row_of(plan.variant, &q, &sgemm__measured);
-    if (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class && row.least >= best_cost)
-      continue;
-    most_ranks = v->split && machine->arch >= 90 ? 8 : 1;
-    fills = v->packs ? 1 : v->bufs >= 3 && p->workspace_bytes > 0 ? 2 : 0;
-    for (plan.ranks = 1; plan.ranks <= most_ranks; plan.ranks *= 2) {
-      const double places = row.places / (row.tiles * plan.ranks); /* of a round, for each block so far */
-      int fill;                                                    /* planes enough for so many rounds; 0: one plane */
-      if (plan.ranks > 1 && 2.0 * plan.ranks * v->BK > q.k)
-        break; /* as below, for any planes */
-      for (fill = 0; fill <= fills; fill++) {
-        double cost;
-        int64_t bytes;
-        plan.planes = fill == 0               ? 1
-                      : v->packs              ? machine->multiprocessors
-                      : places * fill < 128.0 ? (int)(places * fill)
-                                              : 128;
-        if ((fill > 0 && plan.planes < 2) ||
-            (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q.k && !v->packs) ||
-            (best.variant != SGEMM_VARIANT_COUNT && row_class == best_class &&
-             row.least + sgemm__cut(&plan, &row, &sgemm__measured) >= best_cost) ||
-            !sgemm__possible(&plan, machine))
-          continue;
-        bytes = sgemm_plan_workspace(&plan, p);
-        if (bytes == INT64_MAX || bytes > p->workspace_bytes)
-          continue;
-        cost = sgemm__cost(&plan, &row, &q, &sgemm__measured);
-        if (best.variant == SGEMM_VARIANT_COUNT || row_class > best_class || cost < best_cost) {
-          best = plan;
-          best_cost = cost;
-          best_class = row_class;
-        }
-      }
-      if (places < 1.0)
-        break; /* the SMs are full: nothing to gain from more blocks */
+  double least[SGEMM_VARIANT_COUNT], best_cost = HUGE_VAL;
+  int first, rows;
+  for (first = any; first >= 0 && best.variant == SGEMM_VARIANT_COUNT; first--) { /* 1: production rows; 0: the rest */
+    int promising = 0;
+    for (rows = 0; rows < SGEMM_VARIANT_COUNT; rows++) {
+      const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)rows);
+      /* Pipelines wait for memory where the hardware has no cp.async. */
+      const int goes_first = any && v->production && (v->bufs < 3 || machine->arch >= 80);
+      least[rows] = (any || v->stage == stage) && goes_first == first && sgemm_compiled((sgemm_variant)rows)
+                        ? sgemm__least((sgemm_variant)rows, &q, &sgemm__measured)
+                        : HUGE_VAL;
+      promising = least[rows] < least[promising] ? rows : promising;
+    }
+    /* Begun with the row that could be the fastest, most others need no closer look. */
+    for (rows = -1; rows < SGEMM_VARIANT_COUNT; rows++) {
+      const int row = rows < 0 ? promising : rows;
+      if (least[row] < best_cost)
+        sgemm__consider((sgemm_variant)row, least[row], p, machine, &q, &best, &best_cost);
     }
   }
   return best;

@@ -67,6 +67,7 @@
   X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "edges, middle sizes; three blocks an SM")         \
   X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3, 1, "narrow results")                                  \
   X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \
+  X(async,            64,  64,  8,  8,  8,  32,  64, 4, 3, 1, 8, 1, "short k: eight blocks of two warps an SM")       \
   X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3, 1, "up to 32 rows")                                   \
   X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3, 1, "up to 32 columns")                                \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
@@ -1076,13 +1077,32 @@ SGEMM__DEVICE void sgemm__store_numbered(const sgemm__args *p, const sgemm__shap
   sgemm__store_at(p, s->V, tile, place->row + i / s->V * place->down + i % s->V, place->col + j * place->across, acc);
 }
 
-/* And for all of them. */
+/* And for all of them. Rows of 8 x 8 store a whole tile to which nothing is added, the usual case, without asking for each
+   piece; of larger rows that spoils the main loop, and smaller ones have no registers left for it. */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__place *place, const float *acc) {
   int piece;
-  SGEMM__UNROLL
-  for (piece = 0; piece < s->TM * s->TN / s->V; piece++)
-    sgemm__store_numbered(p, s, tile, place, piece, acc + piece * s->V);
+  if (s->V == 4 && s->TM * s->TN == 64 && tile->rows == s->BM && tile->cols == s->BN && p->beta == 0.0f &&
+      (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0) {
+    float *C = tile->C + place->row * p->ldc + place->col;
+    int i, j, v;
+    SGEMM__UNROLL
+    for (i = 0; i < s->TM; i++) {
+      float *row = C + (i / 4 * place->down + i % 4) * p->ldc;
+      SGEMM__UNROLL
+      for (j = 0; j < s->TN; j += 4) {
+        float r[4];
+        SGEMM__UNROLL
+        for (v = 0; v < 4; v++)
+          r[v] = p->alpha * acc[i * s->TN + j + v];
+        sgemm__store_global4(row + j / 4 * place->across, r);
+      }
+    }
+  } else {
+    SGEMM__UNROLL
+    for (piece = 0; piece < s->TM * s->TN / s->V; piece++)
+      sgemm__store_numbered(p, s, tile, place, piece, acc + piece * s->V);
+  }
 }
 
 /* Where k is split, which part of it a thread adds up. */
@@ -1513,8 +1533,7 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
     for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
       const int64_t partial = 2 * (int64_t)(group * all + i + ahead) + ((i + ahead) * tiles <= first);
       if ((i + ahead) * tiles < first + all)
-        sgemm__load_result4(r[ahead],
-                            p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
+        sgemm__load_result4(r[ahead], p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
       sgemm__converge();
     }
     SGEMM__UNROLL

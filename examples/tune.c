@@ -97,12 +97,15 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
     sgemm_plan plan;
     plan.variant = (sgemm_variant)i;
     for (plan.ranks = 1; plan.ranks <= 8 && sgemm_compiled(plan.variant); plan.ranks *= 2)
-      for (j = 0; j < (v->packs ? 2 : (int)(sizeof PLANES / sizeof *PLANES)) && status == 0; j++) {
+      for (j = 0; j < (v->packs ? 3 : (int)(sizeof PLANES / sizeof *PLANES)) && status == 0; j++) {
+        const int sms = b->machine.multiprocessors, even = sgemm__even_shares(tiles / (double)batch, sms);
         double blocks;
-        plan.planes = v->packs && j > 0 ? b->machine.multiprocessors : PLANES[j];
+        plan.planes = !v->packs || j == 0 ? PLANES[j] : j == 1 || even < 2 || even == sms ? sms : even;
+        if (v->packs && j == 2 && plan.planes == sms)
+          continue;
         blocks = tiles * plan.ranks * plan.planes;
         if (sgemm__possible(&plan, &b->machine) && sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes &&
-            (v->packs || plan.ranks * plan.planes == 1 ||
+            (plan.ranks * plan.planes == 1 || (v->packs && plan.planes > 1) ||
              (blocks <= 4.0 * b->machine.multiprocessors && 2 * plan.ranks * plan.planes * v->BK <= k)))
           status = measure_plan(b, &plan, &p, op, &best);
       }
