@@ -712,64 +712,64 @@ typedef struct sgemm__figures {
 } sgemm__figures;
 
 /* BEGIN figures */
-static const sgemm__figures sgemm__measured = {2227,
-                                               3774,
-                                               4901,
+static const sgemm__figures sgemm__measured = {2550,
+                                               2962,
+                                               5022,
                                                0,
-                                               1.63,
-                                               0.0613,
-                                               0.0448,
-                                               0.0969,
+                                               1.61,
+                                               0.0556,
+                                               0.0455,
+                                               0.0985,
                                                73,
-                                               44.6,
-                                               0.689,
+                                               46.3,
+                                               0.698,
                                                1.39e-05,
                                                {
-                                                   {11.5, 2022},   /* sgemm_naive_32x32x1_1x1 */
-                                                   {14.0, 2672},   /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {16.3, 2814},   /* sgemm_tiled_16x16x16_1x1 */
-                                                   {16.8, 1925},   /* sgemm_tiled_32x32x32_1x1 */
-                                                   {35.8, 3692},   /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {44.3, 3212},   /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {72.0, 7652},   /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {83.2, 4396},   /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {92.1, 6707},   /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {86.0, 4339},   /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {113.3, 7045},  /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {98.6, 4794},   /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {105.2, 5609},  /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {84.5, 3498},   /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {71.2, 2139},   /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {63.2, 2120},   /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {113.7, 9061},  /* sgemm_async_128x256x16_16x8 */
-                                                   {117.7, 9037},  /* sgemm_async_128x256x8_16x8 */
-                                                   {112.5, 8219},  /* sgemm_async_256x128x8_16x8 */
-                                                   {111.2, 5218},  /* sgemm_async_64x128x16_8x8 */
-                                                   {110.6, 5463},  /* sgemm_async_128x64x16_8x8 */
-                                                   {95.0, 2996},   /* sgemm_async_64x64x16_8x4 */
-                                                   {105.0, 3000},  /* sgemm_async_64x64x8_8x8 */
-                                                   {97.0, 3794},   /* sgemm_async_32x128x32_8x4 */
-                                                   {91.8, 3411},   /* sgemm_async_128x32x32_4x8 */
-                                                   {103.1, 8272},  /* sgemm_splitk_64x128x16_8x8 */
-                                                   {92.2, 5310},   /* sgemm_splitk_64x64x32_8x4 */
-                                                   {84.1, 4641},   /* sgemm_splitk_32x64x32_8x4 */
-                                                   {75.9, 3705},   /* sgemm_splitk_32x32x64_4x4 */
-                                                   {81.1, 7316},   /* sgemm_splitk_16x128x32_16x4 */
-                                                   {64.7, 3845},   /* sgemm_splitk_8x128x32_8x4 */
-                                                   {50.8, 3440},   /* sgemm_splitk_4x128x32_4x4 */
-                                                   {79.5, 8082},   /* sgemm_splitk_128x16x32_4x16 */
-                                                   {62.9, 4223},   /* sgemm_splitk_128x8x32_4x8 */
-                                                   {43.4, 2724},   /* sgemm_splitk_128x4x32_4x4 */
-                                                   {78.2, 3210},   /* sgemm_splitk_16x32x128_4x4 */
-                                                   {56.8, 2886},   /* sgemm_splitk_8x32x128_4x4 */
-                                                   {43.5, 4011},   /* sgemm_splitk_4x32x128_4x4 */
-                                                   {73.0, 3278},   /* sgemm_splitk_32x16x128_4x4 */
-                                                   {62.5, 2852},   /* sgemm_splitk_32x8x128_4x4 */
-                                                   {40.5, 3879},   /* sgemm_splitk_32x4x128_4x4 */
-                                                   {116.4, 11078}, /* sgemm_tma_128x256x16_16x8 */
-                                                   {116.0, 11100}, /* sgemm_tma_256x128x16_16x8 */
-                                                   {114.0, 11100}, /* sgemm_tma_64x128x64_16x8 */
-                                                   {114.0, 11100}, /* sgemm_tma_128x64x64_16x8 */
+                                                   {11.6, 1742},   /* sgemm_naive_32x32x1_1x1 */
+                                                   {14.0, 2134},   /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {17.8, 3064},   /* sgemm_tiled_16x16x16_1x1 */
+                                                   {17.2, 1813},   /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.8, 3487},   /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.3, 3063},   /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {72.3, 11308},  /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {81.2, 3063},   /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {90.5, 6432},   /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {83.4, 3718},   /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {113.3, 7219},  /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {100.3, 4188},  /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {104.8, 4630},  /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {84.5, 3361},   /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {71.2, 2069},   /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {63.2, 2028},   /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {113.2, 9118},  /* sgemm_async_128x256x16_16x8 */
+                                                   {117.2, 9227},  /* sgemm_async_128x256x8_16x8 */
+                                                   {112.5, 8410},  /* sgemm_async_256x128x8_16x8 */
+                                                   {111.2, 4525},  /* sgemm_async_64x128x16_8x8 */
+                                                   {109.2, 4588},  /* sgemm_async_128x64x16_8x8 */
+                                                   {94.6, 2906},   /* sgemm_async_64x64x16_8x4 */
+                                                   {99.4, 3834},   /* sgemm_async_64x64x8_8x8 */
+                                                   {97.0, 3717},   /* sgemm_async_32x128x32_8x4 */
+                                                   {91.4, 3255},   /* sgemm_async_128x32x32_4x8 */
+                                                   {95.4, 4879},   /* sgemm_splitk_64x128x16_8x8 */
+                                                   {91.7, 3899},   /* sgemm_splitk_64x64x32_8x4 */
+                                                   {83.6, 3106},   /* sgemm_splitk_32x64x32_8x4 */
+                                                   {75.9, 3184},   /* sgemm_splitk_32x32x64_4x4 */
+                                                   {80.8, 3009},   /* sgemm_splitk_16x128x32_16x4 */
+                                                   {66.2, 2609},   /* sgemm_splitk_8x128x32_8x4 */
+                                                   {52.7, 3259},   /* sgemm_splitk_4x128x32_4x4 */
+                                                   {78.1, 3434},   /* sgemm_splitk_128x16x32_4x16 */
+                                                   {63.3, 2820},   /* sgemm_splitk_128x8x32_4x8 */
+                                                   {45.0, 2628},   /* sgemm_splitk_128x4x32_4x4 */
+                                                   {79.6, 2787},   /* sgemm_splitk_16x32x128_4x4 */
+                                                   {56.3, 2486},   /* sgemm_splitk_8x32x128_4x4 */
+                                                   {47.7, 3895},   /* sgemm_splitk_4x32x128_4x4 */
+                                                   {79.1, 2715},   /* sgemm_splitk_32x16x128_4x4 */
+                                                   {62.9, 2507},   /* sgemm_splitk_32x8x128_4x4 */
+                                                   {42.1, 3519},   /* sgemm_splitk_32x4x128_4x4 */
+                                                   {116.4, 10546}, /* sgemm_tma_128x256x16_16x8 */
+                                                   {116.0, 10273}, /* sgemm_tma_256x128x16_16x8 */
+                                                   {116.6, 8630},  /* sgemm_tma_64x128x64_16x8 */
+                                                   {116.0, 8630},  /* sgemm_tma_128x64x64_16x8 */
                                                }};
 /* END figures */
 

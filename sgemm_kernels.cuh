@@ -1324,8 +1324,9 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   const int depth = s->BK / s->slices, slice_k = part.slice * depth; /* of each tile, this slice's k */
   const int buffer_b = SGEMM__TILE_FLOATS(s->BM, s->BK);             /* where B's tile begins in a buffer */
   const int buffer = buffer_b + SGEMM__TILE_FLOATS(s->BN, s->BK);
-  /* Rows of 8 x 8 are slower by it, and upright ones with op NN. */
-  const int anyway = sgemm__load_anyway(s->TM * s->TN != 64 && !(s->BM > s->BN && s->a_along_k && !s->b_along_k));
+  /* Rows of 8 x 8, 16 deep, are slower by it, and upright ones with op NN. */
+  const int anyway = sgemm__load_anyway((s->TM * s->TN != 64 || s->BK < 16) &&
+                                        !(s->BM > s->BN && s->a_along_k && !s->b_along_k));
   sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k, tile.A + begin * (s->a_along_k ? 1 : p->lda),
