@@ -457,6 +457,9 @@ SGEMM__DEVICE void sgemm__load_shared4(float *r, const float *p) { sgemm__take4(
 SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
+SGEMM__DEVICE void sgemm__stream_global4(float *p, const float *r) { /* first to leave the L2 */
+  __stcs((float4 *)p, make_float4(r[0], r[1], r[2], r[3]));
+}
 SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
@@ -1317,7 +1320,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   const uint32_t plane_blocks = p->tiles_m * p->tiles_n * ranks, plane = sgemm__block_x() / plane_blocks;
   const int64_t plane_end = p->k - plane * p->k_plane < p->k_plane ? p->k : (plane + 1) * p->k_plane;
   const int64_t plane_steps = (plane_end - plane * p->k_plane + s->BK - 1) / s->BK;
-  const int64_t share = s->split ? (plane_steps + ranks - 1) / ranks * s->BK : plane_steps * s->BK;
+  const int64_t share = (ranks > 1 ? (plane_steps + ranks - 1) / ranks : plane_steps) * s->BK; /* no division for one */
   const int64_t begin = plane * p->k_plane + rank * share;
   const sgemm__place place = sgemm__place_of_thread(s);
   const int a_quads = SGEMM__QUADS(s->TM, s->BK, s->a_along_k), b_quads = SGEMM__QUADS(s->TN, s->BK, s->b_along_k);
@@ -1433,14 +1436,15 @@ SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int6
    transposing stores of a warp meet a bank twice and not 32 times. */
 SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   /* Indices. */
-  const int64_t deep = (p->k + SGEMM__PACK_K - 1) / SGEMM__PACK_K; /* blocks along k */
-  const int64_t blocks_a = p->a.ready ? 0 : p->a.rows / SGEMM__PACK_ROWS * deep * p->a.batch;
+  const uint32_t deep = (uint32_t)((p->k + SGEMM__PACK_K - 1) / SGEMM__PACK_K); /* blocks along k */
+  const uint32_t blocks_a = p->a.ready ? 0 : (uint32_t)(p->a.rows / SGEMM__PACK_ROWS * p->a.batch) * deep;
   const int of_b = sgemm__block_x() >= blocks_a;
   const sgemm__operand *o = of_b ? &p->b : &p->a;
-  const int64_t number = sgemm__block_x() - (of_b ? blocks_a : 0);
-  const int64_t matrix = number / (o->rows / SGEMM__PACK_ROWS * deep);
-  const int64_t first_e = number / deep % (o->rows / SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
-  const int64_t first_k = number % deep * SGEMM__PACK_K;
+  const uint32_t number = sgemm__block_x() - (of_b ? blocks_a : 0);
+  const uint32_t high = (uint32_t)(o->rows / SGEMM__PACK_ROWS); /* blocks along e */
+  const int64_t matrix = number / (high * deep);
+  const int64_t first_e = (int64_t)(number / deep % high) * SGEMM__PACK_ROWS;
+  const int64_t first_k = (int64_t)(number % deep) * SGEMM__PACK_K;
   const int64_t ld = of_b ? p->ldb : p->lda, extent = of_b ? p->n : p->m;
   const int along_k = of_b ? p->trans_b : !p->trans_a;
   const float *from = of_b ? p->B + matrix * p->stride_b : p->A + matrix * p->stride_a;
@@ -1475,7 +1479,7 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   }
   SGEMM__UNROLL
   for (i = 0; i < 8; i++)
-    sgemm__store_global4(to + (k + i * 8) * o->rows + e, r + i * 4);
+    sgemm__stream_global4(to + (k + i * 8) * o->rows + e, r + i * 4); /* which is faster, read at once though it is */
 }
 
 /* What a block of tma computes: a tile, or a share of its k. */

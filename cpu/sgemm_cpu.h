@@ -347,6 +347,7 @@ static inline void sgemm__store_global4(float *p, const float *r) {
   sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 4);
   memcpy(p, r, 16);
 }
+static inline void sgemm__stream_global4(float *p, const float *r) { sgemm__store_global4(p, r); }
 
 static inline void sgemm__load_shared4(float *r, const float *p) {
   int v;
