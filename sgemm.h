@@ -812,8 +812,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.memory = q.bytes * q.byte / f->memory;
   packed = sgemm__mappable(a.A, q.a_along_k, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
   packed += sgemm__mappable(a.B, q.b_along_k, a.ldb, (int64_t)q.b_batch, a.stride_b) ? 0.0 : q.n * q.k * q.b_batch;
-  /* It reads and writes 4 bytes an element at 0.83 of the bandwidth, in a launch of its own. */
-  q.pack = packed > 0.0 ? f->launch + packed * 8.0 * q.byte / 0.83 : 0.0;
+  /* It reads and writes 4 bytes an element at 0.9 of the bandwidth, in a launch of its own. */
+  q.pack = packed > 0.0 ? f->launch + packed * 8.0 * q.byte / 0.9 : 0.0;
   return q;
 }
 
@@ -835,10 +835,11 @@ typedef struct sgemm__row {
   double pack;          /* of these before */
   double plane, places; /* clocks of a plane, or of a partial tile; blocks that the machine holds */
   double steps;         /* of BK in all of k */
+  double least; /* clocks that any plan takes besides what cutting k costs: all SMs at work all the time, or memory */
 } sgemm__row;
 
-/* Clocks that any plan of a row takes at least: all SMs at work all the time, or one at a tile alone, unless k is cut, which
-   costs something too; or memory. */
+/* Clocks that any plan of a row takes: all SMs at work all the time, or one at a tile alone, unless k is cut, which costs
+   something too; or memory. */
 static inline double sgemm__least(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
@@ -867,6 +868,7 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.plane = v->packs ? v->BM * v->BN * q->batch * 8.0 * q->ingest : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
   r.places = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
+  r.least = f->launch + r.pack + sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.round, q->memory);
   return r;
 }
 
@@ -904,7 +906,9 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   /* Blocks that share what they read drift apart as k goes on, until the L2 holds it no longer for the last. Of what tiles
      of 64 x 128 take in an H200 read 10 % from memory at 8192 cubed and 29 % at 16384. That is no limit by itself; it takes
      power, and so clocks, whatever binds. */
-  const double again = k > 4096.0 ? (k - 4096.0) * f->drift * sgemm__larger(bytes - q->bytes, 0.0) * q->byte : 0.0;
+  const double deep = shared && rounds < 1.0 ? k * left / round : k;
+  const double again = deep > 4096.0 ? (deep - 4096.0) * f->drift * sgemm__larger(bytes - q->bytes, 0.0) * q->byte
+                                     : 0.0;
   return f->launch + r->pack + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + again +
          sgemm__cut(plan, r, f) + (jobs - 1.0) * left * r->plane;
 }
@@ -923,10 +927,9 @@ static inline int sgemm__even_shares(double tiles, int multiprocessors) {
   return tiles >= 1.0 && tiles <= multiprocessors ? multiprocessors / (int)tiles * (int)tiles : 0;
 }
 
-/* Takes the plans of a row, which no plan does in less than `least` clocks, for the best where they are reckoned faster. */
-static inline void sgemm__consider(sgemm_variant variant, double least, const sgemm_params *p,
-                                   const sgemm_machine *machine, const sgemm__problem *q, sgemm_plan *best,
-                                   double *best_cost) {
+/* Takes the plans of a row for the best where they are reckoned faster. */
+static inline void sgemm__consider(sgemm_variant variant, const sgemm_params *p, const sgemm_machine *machine,
+                                   const sgemm__problem *q, sgemm_plan *best, double *best_cost) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const sgemm__row row = sgemm__row_of(variant, q, &sgemm__measured);
   const int most_ranks = v->split && machine->arch >= 90 ? 8 : 1;
@@ -947,7 +950,7 @@ static inline void sgemm__consider(sgemm_variant variant, double least, const sg
                                             : 128;
       if ((fill > 0 && plan.planes < 2) ||
           (plan.planes * plan.ranks > 1 && 2.0 * plan.planes * plan.ranks * v->BK > q->k && !v->packs) ||
-          least + sgemm__cut(&plan, &row, &sgemm__measured) >= *best_cost || !sgemm__possible(&plan, machine))
+          row.least + sgemm__cut(&plan, &row, &sgemm__measured) >= *best_cost || !sgemm__possible(&plan, machine))
         continue;
       cost = sgemm__cost(&plan, &row, q, &sgemm__measured);
       if (cost < *best_cost) {
@@ -987,7 +990,7 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
     for (rows = -1; rows < SGEMM_VARIANT_COUNT; rows++) {
       const int row = rows < 0 ? promising : rows;
       if (least[row] < best_cost)
-        sgemm__consider((sgemm_variant)row, least[row], p, machine, &q, &best, &best_cost);
+        sgemm__consider((sgemm_variant)row, p, machine, &q, &best, &best_cost);
     }
   }
   return best;
