@@ -1080,8 +1080,8 @@ SGEMM__DEVICE void sgemm__store_numbered(const sgemm__args *p, const sgemm__shap
   sgemm__store_at(p, s->V, tile, place->row + i / s->V * place->down + i % s->V, place->col + j * place->across, acc);
 }
 
-/* And for all of them. Rows of 8 x 8, from doublebuffered on, store a whole tile to which nothing is added, the usual case, without asking for each
-   piece; of larger rows that spoils the main loop, and smaller ones have no registers left for it. */
+/* And for all of them. Rows of 8 x 8, from doublebuffered on, store a whole tile to which nothing is added, the usual case,
+   without asking for each piece; of larger rows that spoils the main loop, and smaller ones have no registers left for it. */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__place *place, const float *acc) {
   int piece;
