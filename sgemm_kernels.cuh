@@ -382,17 +382,18 @@ SGEMM__DEVICE void sgemm__barrier_of_256(void) { /* threads 0 to 255, where furt
 }
 
 /* Programmatic dependent launch (PTX ISA, griddepcontrol): a kernel's blocks may take their places while the one before
-   ends, and wait here until all that it wrote can be seen. No strict kernel calls its successor earlier, by launch_dependents:
-   the successor would take the places that are free, two on one SM, and then run two to an SM beside idle ones. */
+   ends, and wait here until all that it wrote can be seen. No strict kernel but sgemm_pack calls its successor earlier, by
+   launch_dependents: the successor would take the places that are free, two on one SM, and then run two to an SM beside idle
+   ones. */
 SGEMM__DEVICE void sgemm__begin(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/* The tensor modes' multiplying kernels do call it, first of all: their launches fill the SMs, one block each, so that the
-   successor's come only where one has left. The split does not: with it a call takes 1 us longer at 1024
-   cubed. */
+/* sgemm_pack calls it, since blocks of tma need an SM each; and the tensor modes' multiplying kernels do, first of all:
+   their launches fill the SMs, one block each, so that the successor's come only where one has left. The tensor modes' split
+   does not: with it a call takes 1 us longer at 1024 cubed. */
 SGEMM__DEVICE void sgemm__successor_may_come(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
@@ -1593,7 +1594,8 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s
    They meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp
    arrives when it has read the buffer for the last time. So no warp waits for another but by way of the copies, and there is
    nothing in the loop but loads of fragments and FMAs. A step's fragments load while the step before multiplies, across
-   buffers too, as in sgemm__pipelined(). Both operands are along e. */
+   buffers too, as in sgemm__pipelined(). Both operands are along e. Rows of smaller tiles have slices, so that each warp
+   still computes 64 x 64 results, of its part of a buffer's k. */
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                               const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
                               float *b) {
