@@ -1204,16 +1204,16 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   const float *A = tile.A + place.row * (s->a_along_k ? p->lda : 1);
   const float *B = tile.B + place.col * (s->b_along_k ? p->ldb : 1);
   /* Accumulators. */
-  float acc = 0.0f;
+  float acc[4] = {0.0f}; /* the one result, in a piece of its own */
   int64_t k;
   if (place.row >= tile.rows || place.col >= tile.cols)
     return;
   /* Main loop. Sixteen steps' loads in flight at once hide their latency. */
   SGEMM__UNROLL_BY(16)
   for (k = 0; k < p->k; k++)
-    acc = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc);
+    acc[0] = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc[0]);
   /* Epilogue. */
-  sgemm__store_tile(p, s, &tile, &place, &acc);
+  sgemm__store_numbered(p, s, &tile, &place, 0, acc);
 }
 
 /* tiled, tile1d, tile2d, vectorized, warptiled: tiles in shared memory, one buffer, two barriers a tile. Scalar rows keep
