@@ -973,7 +973,8 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
   const int any = stage == SGEMM_STAGE_COUNT;
   const sgemm__problem q = sgemm__problem_of(p, machine, &sgemm__measured);
   sgemm_plan best = {SGEMM_VARIANT_COUNT, 1, 1};
-  double least[SGEMM_VARIANT_COUNT], best_cost = HUGE_VAL;
+  const double never = 1e300; /* more than any plan takes */
+  double least[SGEMM_VARIANT_COUNT], best_cost = never;
   int first, rows;
   for (first = any; first >= 0 && best.variant == SGEMM_VARIANT_COUNT; first--) { /* 1: production rows; 0: the rest */
     int promising = 0;
@@ -983,7 +984,7 @@ static inline sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, 
       const int goes_first = any && v->production && (v->bufs < 3 || machine->arch >= 80);
       least[rows] = (any || v->stage == stage) && goes_first == first && sgemm_compiled((sgemm_variant)rows)
                         ? sgemm__least((sgemm_variant)rows, &q, &sgemm__measured)
-                        : HUGE_VAL;
+                        : never;
       promising = least[rows] < least[promising] ? rows : promising;
     }
     /* Begun with the row that could be the fastest, most others need no closer look. */

@@ -362,11 +362,11 @@ class Wrong(LadderTest):
         return out
 
     def test_number(self):
-        program = self.faulty("r[v] = p->alpha * acc[i * s->TN + j + v];", "r[v] = 1.001f * acc[i * s->TN + j + v];")
+        program = self.faulty("r[v] = p->alpha * acc[v];", "r[v] = 1.001f * acc[v];")
         self.check(program, lambda error: error > 1)
 
     def test_nan(self):
-        program = self.faulty("r[v] = p->alpha * acc[i * s->TN + j + v];", "r[v] = 0.0f * (1.0f / 0.0f);")
+        program = self.faulty("r[v] = p->alpha * acc[v];", "r[v] = 0.0f * (1.0f / 0.0f);")
         self.check(program, lambda error: error == float("inf"))
 
 
