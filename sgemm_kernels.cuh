@@ -1542,24 +1542,25 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
   const uint32_t whole = p->tiles_m * p->tiles_n / p->shares * p->shares, blocks = s.BM * s.BN / (4 * threads);
   const uint32_t all = p->shares / p->groups, tiles = (p->tiles_m * p->tiles_n - whole) / p->groups;
   const uint32_t index = sgemm__block_x() / blocks, group = index / tiles, first = index % tiles * all;
+  const uint32_t end = (first + all + tiles - 1) / tiles; /* of the shares that meet [first, first + all) */
   const int at = (int)(sgemm__block_x() % blocks) * 4 * threads + sgemm__thread() * 4;
   const sgemm__tile tile = sgemm__tile_at(p, &s, whole + index);
   const sgemm__place place = {at / s.BN, at % s.BN, 0, 0};
   float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[8][4];
   uint32_t i;
   int ahead, v;
-  for (i = first / tiles; i * tiles < first + all; i += 8) { /* the shares that meet [first, first + all) */
+  for (i = first / tiles; i < end; i += 8) {
     SGEMM__UNROLL
     for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
       const int64_t partial = 2 * (int64_t)(group * all + i + ahead) + ((i + ahead) * tiles <= first);
-      if ((i + ahead) * tiles < first + all)
+      if (i + ahead < end)
         sgemm__load_result4(r[ahead], p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
       sgemm__converge();
     }
     SGEMM__UNROLL
     for (ahead = 0; ahead < 8; ahead++) {
       SGEMM__UNROLL
-      for (v = 0; v < 4 && (i + ahead) * tiles < first + all; v++)
+      for (v = 0; v < 4 && i + ahead < end; v++)
         sum[v] = (i + ahead) * tiles <= first ? r[ahead][v] : sum[v] + r[ahead][v];
     }
   }
