@@ -290,12 +290,12 @@ typedef struct sgemm__args {
   int BM, BN;                /* rows and columns each */
 } sgemm__args;
 
-/* An operand of tma as its tensor map describes it: k rows of `extent` elements, ld apart, of so many matrices; and E x BK
-   of them, which one copy brings. */
+/* An operand of tma as its tensor map describes it: `high` rows of memory of `wide` elements, ld apart, of so many matrices;
+   and of how many rows one copy brings SGEMM__BOX elements. */
 typedef struct sgemm__view {
   const float *first;
-  int64_t extent, k, ld, matrices, stride;
-  int E, BK;
+  int64_t wide, high, ld, matrices, stride;
+  int rows;
 } sgemm__view;
 
 /* Blocks of a launch, and threads of a block: x counts the tiles of one C, y * z >= batch, with y and z <= 65535. */
@@ -306,16 +306,17 @@ typedef struct sgemm__grid {
 } sgemm__grid;
 
 static inline sgemm__view sgemm__view_of(const sgemm__args *args, int of_b, int E, int BK) {
+  const int along_k = of_b ? args->trans_b : !args->trans_a;
+  const int64_t extent = of_b ? args->n : args->m;
   sgemm__view v;
   v.first = of_b ? args->B : args->A;
-  v.extent = of_b ? args->n : args->m;
-  v.k = args->k;
+  v.wide = along_k ? args->k : extent;
+  v.high = along_k ? extent : args->k;
   v.ld = of_b ? args->ldb : args->lda;
   v.stride = of_b ? args->stride_b : args->stride_a;
   v.matrices = v.stride == 0 ? 1 : args->batch;
   v.stride = v.matrices > 1 ? v.stride : v.ld; /* of one alone, any that can be */
-  v.E = E;
-  v.BK = BK;
+  v.rows = along_k ? E : BK;
   return v;
 }
 
@@ -629,16 +630,15 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
 /* What a call makes of an operand, split or packed: fewer matrices than the batch where all of it shares one. */
 static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
 
-/* 1 if a tensor map can describe an operand, so that tma takes it as it is: along e in memory, all its rows from multiples of
-   16 bytes on, and from one matrix of the batch to the next whole rows (CUDA Driver API, cuTensorMapEncodeTiled; strides
+/* 1 if a tensor map can describe an operand, so that tma takes it as it is: all its rows from multiples of 16 bytes on, and from one matrix of the batch to the next whole rows (CUDA Driver API, cuTensorMapEncodeTiled; strides
    are below 2^40 bytes there). NULL counts as aligned: who asks for a workspace may not have the pointers yet. */
-static inline int sgemm__mappable(const float *X, int along_k, int64_t ld, int64_t matrices, int64_t stride) {
+static inline int sgemm__mappable(const float *X, int64_t ld, int64_t matrices, int64_t stride) {
   const int64_t most = INT64_C(1) << 38;
-  return !along_k && (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < most &&
+  return (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < most &&
          (matrices <= 1 || (stride % ld == 0 && stride < most));
 }
 
-/* The workspace of a row that packs: those operands that are not ready, along e, and two partial tiles a share. Fills in
+/* The workspace of a row that packs: those operands that are not ready, along k, and two partial tiles a share. Fills in
    args and returns its bytes; INT64_MAX stands for more than there can be, and for sizes that tensor maps cannot tell. */
 static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_params *p, sgemm__args *args) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -662,8 +662,8 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
   args->b.rows = sgemm__ceil_div(args->n, SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
   args->a.batch = sgemm__matrices_of(args->batch, args->stride_a);
   args->b.batch = sgemm__matrices_of(args->batch, args->stride_b);
-  args->a.ready = sgemm__mappable(args->A, !args->trans_a, args->lda, args->a.batch, args->stride_a);
-  args->b.ready = sgemm__mappable(args->B, args->trans_b, args->ldb, args->b.batch, args->stride_b);
+  args->a.ready = sgemm__mappable(args->A, args->lda, args->a.batch, args->stride_a);
+  args->b.ready = sgemm__mappable(args->B, args->ldb, args->b.batch, args->stride_b);
   a_floats = args->a.ready ? 0 : args->a.rows * k * args->a.batch;
   b_floats = args->b.ready ? 0 : args->b.rows * k * args->b.batch;
   partials = 2 * shares * v->BM * v->BN * args->batch;
@@ -766,10 +766,10 @@ static const sgemm__figures sgemm__measured = {2550,
                                                    {79.1, 2715},   /* sgemm_splitk_32x16x128_4x4 */
                                                    {62.9, 2507},   /* sgemm_splitk_32x8x128_4x4 */
                                                    {42.1, 3519},   /* sgemm_splitk_32x4x128_4x4 */
-                                                   {116.4, 10546}, /* sgemm_tma_128x256x16_16x8 */
-                                                   {116.0, 10273}, /* sgemm_tma_256x128x16_16x8 */
-                                                   {116.6, 8630},  /* sgemm_tma_64x128x64_16x8 */
-                                                   {116.0, 8630},  /* sgemm_tma_128x64x64_16x8 */
+                                                   {121.5, 8630},  /* sgemm_tma_64x128x64_16x8 */
+                                                   {121.5, 8630},  /* sgemm_tma_128x64x64_16x8 */
+                                                   {121.5, 8630},  /* sgemm_tma_32x256x64_16x8 */
+                                                   {121.5, 8630},  /* sgemm_tma_256x32x64_16x8 */
                                                }};
 /* END figures */
 
@@ -810,8 +810,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.byte = 1e-3 / machine->bandwidth_gbs * machine->clock_mhz;
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
   q.memory = q.bytes * q.byte / f->memory;
-  packed = sgemm__mappable(a.A, q.a_along_k, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
-  packed += sgemm__mappable(a.B, q.b_along_k, a.ldb, (int64_t)q.b_batch, a.stride_b) ? 0.0 : q.n * q.k * q.b_batch;
+  packed = sgemm__mappable(a.A, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
+  packed += sgemm__mappable(a.B, a.ldb, (int64_t)q.b_batch, a.stride_b) ? 0.0 : q.n * q.k * q.b_batch;
   /* It reads and writes 4 bytes an element at 0.9 of the bandwidth, in a launch of its own. */
   q.pack = packed > 0.0 ? f->launch + packed * 8.0 * q.byte / 0.9 : 0.0;
   return q;
@@ -1266,20 +1266,22 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   packed = args;
   if (!args.a.ready) {
     packed.A = (const float *)args.a.planes;
-    packed.lda = args.a.rows;
-    packed.stride_a = args.a.batch > 1 ? args.a.rows * deep * SGEMM__PACK_K : 0;
+    packed.trans_a = 0;
+    packed.lda = deep * SGEMM__PACK_K;
+    packed.stride_a = args.a.batch > 1 ? args.a.rows * packed.lda : 0;
   }
   if (!args.b.ready) {
     packed.B = (const float *)args.b.planes;
-    packed.ldb = args.b.rows;
-    packed.stride_b = args.b.batch > 1 ? args.b.rows * deep * SGEMM__PACK_K : 0;
+    packed.trans_b = 1;
+    packed.ldb = deep * SGEMM__PACK_K;
+    packed.stride_b = args.b.batch > 1 ? args.b.rows * packed.ldb : 0;
   }
   grid.x = (unsigned)(tiles - rest) + (rest > 0 ? args.shares + rest - args.groups : 0);
   sgemm__grid_batch(&grid, args.batch);
   grid.threads = (unsigned)v->threads;
   grid.shared = (unsigned)v->shared;
   if (status == SGEMM_SUCCESS)
-    status = sgemm__launch(plan->variant, 0, grid, &packed, stream);
+    status = sgemm__launch(plan->variant, 2 * packed.trans_a + packed.trans_b, grid, &packed, stream);
   if (status != SGEMM_SUCCESS || rest == 0)
     return status;
   grid.x = (unsigned)sums;

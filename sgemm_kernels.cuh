@@ -36,10 +36,11 @@
      BK      depth of a step along k; a multiple of 8 a slice for V = 4, a divisor of 32 or 32 for V = 1; 1 where nothing
              is tiled
      TM TN   results of a thread; multiples of V
-     WM WN   tile that a warp computes, WM/TM * WN/TN = 32; BM, BN where the stage has no warp level
+     WM WN   tile that a warp computes, WM/TM * WN/TN = 32, in tma 8; BM, BN where the stage has no warp level
      V       elements of one access to memory: 1, or 4 (128 bits)
      bufs    tiles of each operand that shared memory holds at a time; 0 where nothing is tiled; pipelines have 3 or 4
-     slices  groups of threads that share each tile's k among them; 1 in all stages but splitk and tma
+     slices  groups of threads that share each tile's k among them, 1 in all stages but splitk and tma; in tma every
+             fourth lane
      blocks  resident on a multiprocessor that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
      prod    1: compiled and a candidate where no stage is pinned
      reason  ["sentence"] why the row is there
@@ -86,10 +87,10 @@
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, fewer rows: k in one block")    \
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
-  X(tma,             128, 256, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "large results: no copies between FMAs")           \
-  X(tma,             256, 128, 16, 16,  8,  64,  64, 4, 4, 1, 1, 1, "the same upright")                                \
-  X(tma,              64, 128, 64, 16,  8,  64,  64, 4, 4, 4, 1, 1, "about one tile an SM at 1024 x 1024")             \
-  X(tma,             128,  64, 64, 16,  8,  64,  64, 4, 4, 4, 1, 1, "the same upright")
+  X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: no copies between FMAs")           \
+  X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same upright")                                \
+  X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
+  X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")
 
 /* What a tensor mode makes of an element: 2 or 3 16-bit parts and so many products, which tensor cores multiply exactly and
    sum in fp32: X([symbol] format, parts, "idea"). */
@@ -257,6 +258,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__PACK_ROWS 128    /* of an operand, and */
 #define SGEMM__PACK_K 64        /* k of them, that a block packs */
 #define SGEMM__PACK_THREADS 256 /* of that block, and of one of sgemm_sum_shares */
+#define SGEMM__BOX 32           /* elements of a row of memory that a copy of tma brings: 128 bytes */
 
 /* Geometry of the tensor modes' operands and tiles: see sgemm_tensor.cuh. */
 #define SGEMM__CHUNK_K 32                      /* k of a chunk */
@@ -362,7 +364,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
-#define SGEMM__SHARED_DYNAMIC(array) extern __shared__ __align__(128) float array[] /* sized by the launch */
+#define SGEMM__SHARED_DYNAMIC(array) extern __shared__ __align__(1024) float array[] /* sized by the launch; for swizzles */
 #define SGEMM__UNROLL _Pragma("unroll")
 #define SGEMM__UNROLL_BY(n) _Pragma(SGEMM__STRING(unroll n))
 #define SGEMM__SHARED_WORDS(array, count) __shared__ uint32_t array[count]
@@ -600,18 +602,36 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
 #endif
 }
 
-/* An operand along e as TMA sees it (CUDA Driver API, "Tensor Map Object Management"): encoded by sgemm__launch(), a
-   parameter of the kernel. A copy brings a box of E x BK elements of one matrix, from (e, k) on, with zeros where nothing
-   exists. */
+/* An operand as TMA sees it (CUDA Driver API, "Tensor Map Object Management"): encoded by sgemm__launch(), a parameter of the
+   kernel. A copy brings a box of one matrix, SGEMM__BOX elements of each of so many rows of memory, with zeros where nothing
+   exists: x elements and y rows behind the first. Row r is 128 bytes of shared memory, its quad c at place c ^ r % 8
+   (CU_TENSOR_MAP_SWIZZLE_128B). */
 typedef CUtensorMap sgemm__map;
 #define SGEMM__MAPS(a, b) , const __grid_constant__ sgemm__map a, const __grid_constant__ sgemm__map b
 #define SGEMM__MAPS_OF(args, shape, a, b)
 
-SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__map *map, int e, int k, int matrix, sgemm__mbarrier *b) {
+/* Shared memory by number, where addresses are made by exclusive or. */
+typedef uint32_t sgemm__address;
+SGEMM__DEVICE sgemm__address sgemm__address_of(const void *p) { return sgemm__shared_address(p); }
+SGEMM__DEVICE void sgemm__load_shared4_at(float *r, sgemm__address p) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]) : "r"(p));
+}
+
+/* Four elements a lane, which lanes deal each other: lane 8i + g tells the address of a quad, of which lane 4g + q gets
+   element q as its i-th (PTX ISA, "ldmatrix", of four matrices of 8 rows x 16 bytes). */
+SGEMM__DEVICE void sgemm__load_dealt4(float *r, sgemm__address p) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3])
+               : "r"(p));
+#endif
+}
+
+SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__map *map, int x, int y, int matrix, sgemm__mbarrier *b) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
                "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(sgemm__shared_address(shared)),
-               "l"(map), "r"(e), "r"(k), "r"(matrix), "r"(sgemm__shared_address(b))
+               "l"(map), "r"(x), "r"(y), "r"(matrix), "r"(sgemm__shared_address(b))
                : "memory");
 #endif
 }
@@ -836,6 +856,7 @@ SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shap
 typedef struct sgemm__place {
   int row, col;     /* of the thread's first result in the tile */
   int down, across; /* constants: WM/TM * V, WN/TN * V */
+  int turn;         /* a piece's element v is of its column v ^ turn: 0 but in tma */
 } sgemm__place;
 
 SGEMM__DEVICE sgemm__place sgemm__place_of_thread(const sgemm__shape *s) {
@@ -850,6 +871,7 @@ SGEMM__DEVICE sgemm__place sgemm__place_of_thread(const sgemm__shape *s) {
   place.col = warp % (s->BN / s->WN) * s->WN + lane_n * s->V;
   place.down = lanes_m * s->V;
   place.across = lanes_n * s->V;
+  place.turn = 0;
   return place;
 }
 
@@ -1031,16 +1053,19 @@ SGEMM__DEVICE void sgemm__load_step(float *fragment, const float *shared, int E,
 }
 
 /* acc[TM][TN] += a[TM] b[TN], the outer product of two fragments, whose elements lie step_a and step_b apart. Odd rows run
-   backward, so that each FMA shares a multiplicand with the one before and ptxas can keep it in the operand's reuse cache. */
+   backward, so that each FMA shares a multiplicand with the one before and ptxas can keep it in the operand's reuse cache.
+   Column j of b goes to column j ^ turn of acc: with turn = 1, and both in quads of registers, an FMA's other two operands
+   are of different banks, even and odd. */
 SGEMM__DEVICE void sgemm__multiply_fragments(float *acc, const float *a, int step_a, const float *b, int step_b, int TM,
-                                             int TN) {
+                                             int TN, int turn) {
   int i, j;
   SGEMM__UNROLL
   for (i = 0; i < TM; i++) {
     SGEMM__UNROLL
     for (j = 0; j < TN; j++) {
       const int column = i % 2 ? TN - 1 - j : j;
-      acc[i * TN + column] = sgemm__fma(a[i * step_a], b[column * step_b], acc[i * TN + column]);
+      float *sum = acc + i * TN + (column ^ turn);
+      *sum = sgemm__fma(a[i * step_a], b[column * step_b], *sum);
     }
   }
 }
@@ -1111,9 +1136,16 @@ SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s
 
 /* Where k is split, which part of it a thread adds up. */
 typedef struct sgemm__part {
-  int slice;            /* of the block's s->slices */
+  int slice, index;     /* of the block's s->slices; of the slice's threads */
   uint32_t rank, ranks; /* of the cluster's blocks */
 } sgemm__part;
+
+/* Floats from the start of shared memory to where the same thread of another slice keeps a piece of its results. Where slices
+   are lanes side by side, the exclusive or keeps 8 of them from meeting a bank. */
+SGEMM__DEVICE int sgemm__piece_at(const sgemm__shape *s, const sgemm__part *part, int piece, int slice) {
+  const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
+  return ((piece * s->slices + slice) * slice_threads + (part->index ^ (s->fed ? slice * 2 : 0))) * 4;
+}
 
 /* A barrier of the threads that multiply. */
 SGEMM__DEVICE void sgemm__slices_meet(const sgemm__shape *s) {
@@ -1123,22 +1155,33 @@ SGEMM__DEVICE void sgemm__slices_meet(const sgemm__shape *s) {
     sgemm__barrier();
 }
 
+/* A piece's elements in the order of their columns. */
+SGEMM__DEVICE void sgemm__turn_back(float *r, int turn) {
+  const float r0 = turn & 1 ? r[1] : r[0], r1 = turn & 1 ? r[0] : r[1];
+  const float r2 = turn & 1 ? r[3] : r[2], r3 = turn & 1 ? r[2] : r[3];
+  r[0] = turn & 2 ? r2 : r0;
+  r[1] = turn & 2 ? r3 : r1;
+  r[2] = turn & 2 ? r0 : r2;
+  r[3] = turn & 2 ? r1 : r3;
+}
+
 /* The sum of a thread's piece of 4 over the slices, slice 0 first: to C, or where ranks sum it yet to the place of slice 0. */
 SGEMM__DEVICE void sgemm__sum_slices(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                     const sgemm__place *place, const sgemm__part *part, float *own, int piece) {
-  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices), slice_threads = threads / s->slices;
+                                     const sgemm__place *place, const sgemm__part *part, float *shared, int piece) {
   float sum[4], r[4];
   int slice, v;
-  sgemm__load_shared4(sum, own + piece * threads * 4);
+  sgemm__load_shared4(sum, shared + sgemm__piece_at(s, part, piece, 0));
   SGEMM__UNROLL
   for (slice = 1; slice < s->slices; slice++) {
-    sgemm__load_shared4(r, own + (piece * threads + slice * slice_threads) * 4);
+    sgemm__load_shared4(r, shared + sgemm__piece_at(s, part, piece, slice));
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       sum[v] += r[v];
   }
+  if (s->fed)
+    sgemm__turn_back(sum, place->turn);
   if (part->ranks > 1)
-    sgemm__store_shared4(own + piece * threads * 4, sum);
+    sgemm__store_shared4(shared + sgemm__piece_at(s, part, piece, 0), sum);
   else
     sgemm__store_numbered(p, s, tile, place, piece, sum);
 }
@@ -1150,35 +1193,33 @@ SGEMM__DEVICE void sgemm__sum_slices(const sgemm__args *p, const sgemm__shape *s
 SGEMM__DEVICE void sgemm__store_sums(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__place *place, const sgemm__part *part, float *shared,
                                      const float *acc) {
-  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices), slice_threads = threads / s->slices;
   const int pieces = s->TM * s->TN / 4, apart = s->slices > pieces ? s->slices / pieces : 1; /* slices that sum */
   const int first = part->slice % apart == 0 ? part->slice / apart : pieces, step = s->slices / apart;
-  float *own = shared + sgemm__thread() % slice_threads * 4;
   float sum[4], r[4];
   int piece, v;
   uint32_t rank;
   sgemm__slices_meet(s); /* the loads behind the last tile have read */
   SGEMM__UNROLL
   for (piece = 0; piece < pieces; piece++)
-    sgemm__store_shared4(shared + (piece * threads + sgemm__thread()) * 4, acc + piece * 4);
+    sgemm__store_shared4(shared + sgemm__piece_at(s, part, piece, part->slice), acc + piece * 4);
   sgemm__slices_meet(s);
   if (s->fed) { /* two at a time cost tma's loop 1.5 %, and spare a row of splitk its spills */
     SGEMM__UNROLL_BY(1)
     for (piece = first; piece < pieces; piece += step)
-      sgemm__sum_slices(p, s, tile, place, part, own, piece);
+      sgemm__sum_slices(p, s, tile, place, part, shared, piece);
   } else {
     SGEMM__UNROLL_BY(2)
     for (piece = first; piece < pieces; piece += step)
-      sgemm__sum_slices(p, s, tile, place, part, own, piece);
+      sgemm__sum_slices(p, s, tile, place, part, shared, piece);
   }
   if (part->ranks > 1) {
     sgemm__cluster_barrier();
     SGEMM__UNROLL_BY(1)
     for (piece = first; piece < pieces; piece += step) {
       if ((uint32_t)(piece / s->slices + piece) % part->ranks == part->rank) {
-        sgemm__load_cluster4(sum, own + piece * threads * 4, 0);
+        sgemm__load_cluster4(sum, shared + sgemm__piece_at(s, part, piece, 0), 0);
         for (rank = 1; rank < part->ranks; rank++) {
-          sgemm__load_cluster4(r, own + piece * threads * 4, rank);
+          sgemm__load_cluster4(r, shared + sgemm__piece_at(s, part, piece, 0), rank);
           SGEMM__UNROLL
           for (v = 0; v < 4; v++)
             sum[v] += r[v];
@@ -1198,7 +1239,7 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   /* Indices. */
   const int t = sgemm__thread();
   const sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x());
-  const sgemm__place place = {down ? t % s->BM : t / s->BN, down ? t / s->BM : t % s->BN, 1, 1};
+  const sgemm__place place = {down ? t % s->BM : t / s->BN, down ? t / s->BM : t % s->BN, 1, 1, 0};
   /* Tile pointers. */
   const int64_t a_step = s->a_along_k ? 1 : p->lda, b_step = s->b_along_k ? 1 : p->ldb;
   const float *A = tile.A + place.row * (s->a_along_k ? p->lda : 1);
@@ -1251,7 +1292,7 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
     for (k = 0; k < s->BK; k++) {
       sgemm__load_fragment(a, fragment_a + k * a_k, s->TM, s->V, place.down, a_m);
       sgemm__load_fragment(b, fragment_b + k * b_k, s->TN, s->V, place.across, 1);
-      sgemm__multiply_fragments(acc, a, 1, b, 1, s->TM, s->TN);
+      sgemm__multiply_fragments(acc, a, 1, b, 1, s->TM, s->TN, 0);
     }
   }
   /* Epilogue. */
@@ -1304,7 +1345,7 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
         sgemm__load_fragment(a + next * s->TM, fragment_a + (k + 1) * a_k, s->TM, s->V, place.down, 1);
         sgemm__load_fragment(b + next * s->TN, fragment_b + (k + 1) * b_k, s->TN, s->V, place.across, 1);
       }
-      sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN);
+      sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 0);
     }
     buffer = 1 - buffer;
     if (rest > s->BK) {
@@ -1331,7 +1372,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   /* Indices. k is cut into planes, one launch's share each, a plane among the ranks of a cluster, each tile's k among the
      slices. */
   const uint32_t ranks = s->split ? sgemm__cluster_size() : 1, rank = s->split ? sgemm__cluster_rank() : 0;
-  const sgemm__part part = {sgemm__thread() / SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1), rank, ranks};
+  const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
+  const sgemm__part part = {sgemm__thread() / slice_threads, sgemm__thread() % slice_threads, rank, ranks};
   const uint32_t plane_blocks = p->tiles_m * p->tiles_n * ranks, plane = sgemm__block_x() / plane_blocks;
   const int64_t plane_end = p->k - plane * p->k_plane < p->k_plane ? p->k : (plane + 1) * p->k_plane;
   const int64_t plane_steps = (plane_end - plane * p->k_plane + s->BK - 1) / s->BK;
@@ -1403,7 +1445,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
                            slice_k + next, s->TN, place.across);
       }
       sgemm__multiply_fragments(acc, a + sgemm__step_at(s->TM, a_quads, k), a_quads ? 4 : 1,
-                                b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN);
+                                b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN, 0);
     }
   }
   /* Epilogue. */
@@ -1444,11 +1486,11 @@ SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int6
   sgemm__converge();
 }
 
-/* Packing (Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008): an operand that tensor maps
-   cannot describe, along k in memory or not aligned, is laid out in the workspace along e, in rows of k of o->rows elements,
-   a multiple of SGEMM__PACK_ROWS; as many as a multiple of SGEMM__PACK_K. A block packs SGEMM__PACK_ROWS x SGEMM__PACK_K of
-   one operand; what lies along k is transposed in `shared`, where quad q of a k-row is at place q ^ (k / 4 % 8), so that the
-   transposing stores of a warp meet a bank twice and not 32 times. */
+/* Packing (Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008): an operand that is not `ready` is
+   laid out in the workspace along k, rows of a multiple of SGEMM__PACK_K elements, as many as a multiple of SGEMM__PACK_ROWS.
+   A block packs SGEMM__PACK_ROWS x SGEMM__PACK_K of one operand. What lies along e is transposed, 4 x 4 elements in a
+   thread's registers and then by `shared`, rows of k whose quad q is at place q ^ (row / 4 % 16), so that the 8 lanes of a
+   128-bit access meet no bank twice. */
 SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   /* Indices. */
   const uint32_t deep = (uint32_t)((p->k + SGEMM__PACK_K - 1) / SGEMM__PACK_K); /* blocks along k */
@@ -1459,42 +1501,47 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   const uint32_t high = (uint32_t)(o->rows / SGEMM__PACK_ROWS); /* blocks along e */
   const int64_t matrix = number / (high * deep);
   const int64_t first_e = (int64_t)(number / deep % high) * SGEMM__PACK_ROWS;
-  const int64_t first_k = (int64_t)(number % deep) * SGEMM__PACK_K;
+  const int64_t first_k = (int64_t)(number % deep) * SGEMM__PACK_K, row_k = (int64_t)deep * SGEMM__PACK_K;
   const int64_t ld = of_b ? p->ldb : p->lda, extent = of_b ? p->n : p->m;
   const int along_k = of_b ? p->trans_b : !p->trans_a;
   const float *from = of_b ? p->B + matrix * p->stride_b : p->A + matrix * p->stride_a;
   const int vectors = (uintptr_t)from % 16 == 0 && ld % 4 == 0;
-  float *to = (float *)o->planes + (matrix * deep * SGEMM__PACK_K + first_k) * o->rows + first_e;
-  const int t = sgemm__thread(), e = t % 32 * 4, k = t / 32; /* of the thread's first quad of a k-row */
+  const int t = sgemm__thread(), q = t % 16, row = t / 16; /* the thread's quad of k, and the first of its 8 rows */
+  float *to = (float *)o->planes + (matrix * o->rows + first_e) * row_k + first_k;
   float r[4 * 8];
-  int i, v;
+  int i, j, v;
   if (along_k) {
-    const int q = t % 16, row = t / 16; /* quads along k here */
     SGEMM__UNROLL
     for (i = 0; i < 8; i++) {
       const int64_t at = first_e + row + i * 16, rest = p->k - first_k - q * 4;
       sgemm__fetch_quad(r + i * 4, from + at * ld + first_k + q * 4, vectors, at < extent ? rest : 0);
     }
+  } else {
+    const int e = t % 32 * 4, k = t / 32 * 4; /* two blocks of 4 x 4, 32 k apart */
     SGEMM__UNROLL
     for (i = 0; i < 8; i++) {
+      const int64_t at = first_k + k + i / 4 * 32 + i % 4;
+      sgemm__fetch_quad(r + i * 4, from + at * ld + first_e + e, vectors, at < p->k ? extent - first_e - e : 0);
+    }
+    SGEMM__UNROLL
+    for (i = 0; i < 8; i += 4) {
       SGEMM__UNROLL
-      for (v = 0; v < 4; v++)
-        sgemm__store_shared(shared + (q * 4 + v) * SGEMM__PACK_ROWS + ((row + i * 16) ^ q % 8 * 4), r[i * 4 + v]);
+      for (v = 0; v < 4; v++) {
+        float quad[4];
+        SGEMM__UNROLL
+        for (j = 0; j < 4; j++)
+          quad[j] = r[(i + j) * 4 + v];
+        sgemm__store_shared4(shared + (e + v) * SGEMM__PACK_K + ((k / 4 + i * 2) ^ e / 4 % 16) * 4, quad);
+      }
     }
     sgemm__barrier();
     SGEMM__UNROLL
     for (i = 0; i < 8; i++)
-      sgemm__load_shared4(r + i * 4, shared + (k + i * 8) * SGEMM__PACK_ROWS + (e ^ (k + i * 8) / 4 % 8 * 4));
-  } else {
-    SGEMM__UNROLL
-    for (i = 0; i < 8; i++) {
-      const int64_t at = first_k + k + i * 8;
-      sgemm__fetch_quad(r + i * 4, from + at * ld + first_e + e, vectors, at < p->k ? extent - first_e - e : 0);
-    }
+      sgemm__load_shared4(r + i * 4, shared + (row + i * 16) * SGEMM__PACK_K + (q ^ (row + i * 16) / 4 % 16) * 4);
   }
   SGEMM__UNROLL
-  for (i = 0; i < 8; i++)
-    sgemm__stream_global4(to + (k + i * 8) * o->rows + e, r + i * 4); /* which is faster, read at once though it is */
+  for (i = 0; i < 8; i++) /* streaming is faster, read at once though it is */
+    sgemm__stream_global4(to + (row + i * 16) * row_k + q * 4, r + i * 4);
 }
 
 /* What a block of tma computes: a tile, or a share of its k. */
@@ -1545,7 +1592,7 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
   const uint32_t end = (first + all + tiles - 1) / tiles; /* of the shares that meet [first, first + all) */
   const int at = (int)(sgemm__block_x() % blocks) * 4 * threads + sgemm__thread() * 4;
   const sgemm__tile tile = sgemm__tile_at(p, &s, whole + index);
-  const sgemm__place place = {at / s.BN, at % s.BN, 0, 0};
+  const sgemm__place place = {at / s.BN, at % s.BN, 0, 0, 0};
   float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[8][4];
   uint32_t i;
   int ahead, v;
@@ -1569,7 +1616,17 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
 
 #if SGEMM__HAS_wgmma
 
-/* tma, the thread that feeds: a buffer's tiles of both operands, one box each, as they come free. */
+/* tma, the thread that feeds: a tile of E rows of an operand, from k on, by boxes of 128 bytes along memory. Along k it is
+   boxes of E rows of 32 k, one behind the other; along e of BK rows of 32 e. */
+SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__map *map, int E, int BK, int along_k, int e, int k,
+                                     int matrix, sgemm__mbarrier *full) {
+  int i;
+  for (i = 0; i < (along_k ? BK : E) / SGEMM__BOX; i++)
+    sgemm__copy_box(shared + i * (along_k ? E : BK) * SGEMM__BOX, map, along_k ? k + i * SGEMM__BOX : e + i * SGEMM__BOX,
+                    along_k ? e : k, matrix, full);
+}
+
+/* And a buffer's tiles of both operands, as buffers come free. */
 SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s, const sgemm__job *job,
                                      const sgemm__map *map_a, const sgemm__map *map_b, float *shared,
                                      sgemm__mbarrier *full, sgemm__mbarrier *empty) {
@@ -1582,21 +1639,59 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s
   if (job->steps == 0)
     sgemm__mbarrier_arrive(full); /* for which they wait all the same */
   for (step = job->begin; step < job->begin + job->steps; step++) {
+    float *into = shared + i * buffer;
     sgemm__mbarrier_wait(empty + i, parity);
     sgemm__mbarrier_expect(full + i, 4 * buffer);
-    sgemm__copy_box(shared + i * buffer, map_a, row, step * s->BK, matrix_a, full + i);
-    sgemm__copy_box(shared + i * buffer + b_at, map_b, col, step * s->BK, matrix_b, full + i);
+    sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, step * s->BK, matrix_a, full + i);
+    sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, step * s->BK, matrix_b, full + i);
     i = i + 1 < s->bufs ? i + 1 : 0;
     parity ^= i == 0;
   }
 }
 
-/* tma: a warpgroup of which one thread copies and two that multiply, with a tile's accumulators in 240 registers a thread.
-   They meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp
+/* A warp of tma has 32 x 32 results, and its lane 4g + q those of group g, 16 x 8 in a warp tile of 2 x 4 groups, of k = q
+   (mod 4): a slice. So a fragment of what lies along k needs no transposing: lane 4g + q gets element q of a quad of k, which
+   is what sgemm__load_dealt4() deals. In these loads lane 8i + g tells where row i of a piece of group g is; the columns of
+   group g come in the order i ^ g, so that those of all groups lie in different banks. What lies along e is loaded as
+   elsewhere, each lane from the row of its own k. Pieces of 4 lie so far apart that lanes meet no bank twice there either:
+   see the swizzle at sgemm__copy_box(). */
+SGEMM__DEVICE sgemm__place sgemm__place_of_lane(const sgemm__shape *s) {
+  const int warp = sgemm__thread() / 32, group = sgemm__thread() % 32 / 4, group_n = group % 4;
+  sgemm__place place;
+  place.row = warp / (s->BN / s->WN) * s->WM + group / 4 * (s->a_along_k ? 4 : 16);
+  place.down = s->a_along_k ? 8 : 4;
+  place.col = warp % (s->BN / s->WN) * s->WN + (s->b_along_k ? group_n * 4 : group_n % 2 * 16 + group_n / 2 * 8);
+  place.across = s->b_along_k ? 16 : 4;
+  place.turn = (s->b_along_k ? group_n : 0) ^ 1; /* see sgemm__multiply_fragments() */
+  return place;
+}
+
+/* Bytes from a tile's start to what the lane loads of an operand's first quad of k: `first` is the warp tile's first row. */
+SGEMM__DEVICE int sgemm__dealt_at(const sgemm__shape *s, int of_b, int first) {
+  const int lane = sgemm__thread() % 32, i = lane / 8, group = lane % 8, own = lane / 4, k = lane % 4;
+  const int row = of_b ? group % 4 * 4 + (i ^ group % 4) : group / 4 * 4 + i;
+  const int quad = of_b ? own % 2 * 4 + own % 4 / 2 * 2 : own / 4 * 4; /* of 8 side by side along e */
+  return (of_b ? s->b_along_k : s->a_along_k) ? (first + row) * 128 + row % 8 * 16
+                                              : first * s->BK * 4 + k * 128 + (quad ^ k) * 16;
+}
+
+/* Fragment <- a tile of E rows in a buffer of tma: T elements of the lane's k of quad q. */
+SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int at, int T, int E, int along_k, int q) {
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < T / 4; i++) {
+    if (along_k) /* T / 4 pieces of 32 rows; a box is 8 quads of k */
+      sgemm__load_dealt4(fragment + i * 4, ((tile + at) ^ q % 8 * 16) + (q / 8 * E + i * 128 / T) * 128);
+    else /* quads of e side by side */
+      sgemm__load_shared4_at(fragment + i * 4, ((tile + at) ^ (q % 2 * 4 ^ i) * 16) + q * 4 * 128);
+  }
+}
+
+/* tma: a warpgroup of which one thread copies and two that multiply, with their accumulators in 240 registers a thread. They
+   meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp
    arrives when it has read the buffer for the last time. So no warp waits for another but by way of the copies, and there is
-   nothing in the loop but loads of fragments and FMAs. A step's fragments load while the step before multiplies, across
-   buffers too, as in sgemm__pipelined(). Both operands are along e. Rows of smaller tiles have slices, so that each warp
-   still computes 64 x 64 results, of its part of a buffer's k. */
+   nothing in the loop but loads of fragments and FMAs. The fragments of 4 k load while those before multiply, across buffers
+   too, as in sgemm__pipelined(). */
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                               const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
                               float *b) {
@@ -1604,11 +1699,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices); /* that multiply */
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;             /* floats of a buffer, B's behind A's */
   const sgemm__job job = sgemm__job_of(p, s, sgemm__block_x());
-  const sgemm__part part = {sgemm__thread() / SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1), 0, 1};
-  const int depth = s->BK / s->slices, first_k = part.slice * depth; /* of a buffer, for this slice */
+  const sgemm__part part = {sgemm__thread() % 4, sgemm__thread() / 4, 0, 1};
   sgemm__mbarrier *empty = full + s->bufs;
   sgemm__tile tile = sgemm__tile_at(p, s, job.tile);
-  int i = 0, k, parity = 0, steps;
+  int i = 0, q, parity = 0, steps;
   if (sgemm__thread() < s->bufs) {
     sgemm__mbarrier_init(full + sgemm__thread(), 1);
     sgemm__mbarrier_init(empty + sgemm__thread(), threads / 32 * SGEMM__ARRIVALS);
@@ -1624,38 +1718,41 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       sgemm__feed_tiles(p, s, &job, map_a, map_b, shared, full, empty);
   } else {
     /* Tile pointers. */
-    const sgemm__place place = sgemm__place_of_thread(s);
-    const int a_at = first_k * s->BM + place.row, fragment_b_at = b_at + first_k * s->BN + place.col;
-    const float *from = shared;
+    const sgemm__place place = sgemm__place_of_lane(s);
+    const int warp = sgemm__thread() / 32;
+    const int a_at = sgemm__dealt_at(s, 0, warp / (s->BN / s->WN) * s->WM);
+    const int fragment_b_at = 4 * b_at + sgemm__dealt_at(s, 1, warp % (s->BN / s->WN) * s->WN);
+    sgemm__address from = sgemm__address_of(shared);
     sgemm__args out = *p;
     sgemm__more_registers();
     /* Accumulators. */
     SGEMM__UNROLL
-    for (k = 0; k < s->TM * s->TN; k++)
-      acc[k] = 0.0f;
+    for (i = 0; i < s->TM * s->TN; i++)
+      acc[i] = 0.0f;
+    i = 0;
     /* Main loop. */
     sgemm__mbarrier_wait(full, 0);
     if (sgemm__load_anyway(1) || job.steps > 0) { /* a branch here changes how ptxas arranges the whole loop: 1 % */
-      sgemm__load_fragment(a, from + a_at, s->TM, 4, place.down, 1);
-      sgemm__load_fragment(b, from + fragment_b_at, s->TN, 4, place.across, 1);
+      sgemm__load_lanes(a, from, a_at, s->TM, s->BM, s->a_along_k, 0);
+      sgemm__load_lanes(b, from, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
     }
     for (steps = job.steps; steps > 0; steps--) {
       SGEMM__UNROLL
-      for (k = 0; k < depth; k++) {
-        const int now = k % 2, next = (k + 1) % depth;
+      for (q = 0; q < s->BK / 4; q++) {
+        const int now = q % 2, next = (q + 1) % (s->BK / 4);
         if (next == 0) {
           sgemm__mbarrier_arrive_warp(empty + i);
           i = i + 1 < s->bufs ? i + 1 : 0;
           parity ^= i == 0;
-          from = shared + i * buffer;
+          from = sgemm__address_of(shared + i * buffer);
           if (steps > 1)
             sgemm__mbarrier_wait(full + i, parity);
         }
         if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
-          sgemm__load_fragment(a + (1 - now) * s->TM, from + next * s->BM + a_at, s->TM, 4, place.down, 1);
-          sgemm__load_fragment(b + (1 - now) * s->TN, from + next * s->BN + fragment_b_at, s->TN, 4, place.across, 1);
+          sgemm__load_lanes(a + (1 - now) * s->TM, from, a_at, s->TM, s->BM, s->a_along_k, next);
+          sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
         }
-        sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN);
+        sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 1);
       }
     }
     /* Epilogue. */
@@ -1667,10 +1764,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       out.alpha = 1.0f;
       out.beta = 0.0f;
     }
-    if (s->slices > 1)
-      sgemm__store_sums(&out, s, &tile, &place, &part, shared, acc);
-    else
-      sgemm__store_tile(&out, s, &tile, &place, acc);
+    sgemm__store_sums(&out, s, &tile, &place, &part, shared, acc);
   }
 }
 #endif
@@ -1719,9 +1813,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices) <= 227 * 1024,                    \
               "shared memory of a block is at most 227 KiB", name)
 #define SGEMM__CHECK_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                     \
-  SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                                \
+  SGEMM__RULE((WM) == 32 && (WN) == 32 && (TM) == 16 && (TN) == 8 && (slices) == 4,                                    \
+              "a warp of tma has 32 x 32 results, 16 x 8 a lane, and 4 slices", name)                                  \
   SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4, "tma has V = 4 and 3 or 4 buffers", name)                        \
-  SGEMM__RULE((BK) % ((slices)*8) == 0, "slices share BK by multiples of 8", name)                                     \
+  SGEMM__RULE((BK) % SGEMM__BOX == 0, "BK must be whole boxes", name)                                                  \
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slices) == 256, "registers are dealt to two warpgroups that multiply",    \
               name)                                                                                                    \
   SGEMM__RULE((BM) <= 256 && (BN) <= 256, "a tensor map's box has at most 256 elements a side", name)                  \
@@ -1774,7 +1869,6 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
   }
 
-/* One kernel for all ops, since what is not along e is packed. */
 #if SGEMM__HAS_wgmma
 #define SGEMM__FED(bufs, TM, TN)                                                                                       \
   {                                                                                                                    \
@@ -1787,10 +1881,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
 #else
 #define SGEMM__FED(bufs, TM, TN) (void)shape, (void)args; /* sgemm_machine.wgmma says so */
 #endif
-#define SGEMM__KERNEL_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)                            \
+#define SGEMM__KERNEL_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, trans_a, trans_b)          \
   SGEMM__GLOBAL(name, SGEMM__BLOCK_THREADS(1, BM, BN, TM, TN, slices), blocks)                                         \
   (const sgemm__args args SGEMM__MAPS(map_a, map_b)) {                                                                 \
-    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, 1, 0);                 \
+    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
     SGEMM__FED(bufs, TM, TN)                                                                                           \
   }
 
@@ -1825,21 +1919,18 @@ SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tn), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 0)                \
   kernel(stage, SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, _tt), BM, BN, BK, TM, TN, __VA_ARGS__, 1, 1)
 
-/* A row's kernels, and their addresses in that order: one each for nn, nt, tn, tt; or one for all. */
+/* A row's kernels, and their addresses in that order. */
 #define SGEMM__KERNELS_direct(...) SGEMM__FOUR(SGEMM__KERNEL_direct, __VA_ARGS__)
 #define SGEMM__KERNELS_blocked(...) SGEMM__FOUR(SGEMM__KERNEL_blocked, __VA_ARGS__)
 #define SGEMM__KERNELS_doublebuffered(...) SGEMM__FOUR(SGEMM__KERNEL_doublebuffered, __VA_ARGS__)
 #define SGEMM__KERNELS_pipelined(...) SGEMM__FOUR(SGEMM__KERNEL_pipelined, __VA_ARGS__)
-#define SGEMM__KERNELS_fed(stage, BM, BN, BK, TM, TN, ...)                                                             \
-  SGEMM__KERNEL_fed(stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, __VA_ARGS__)
+#define SGEMM__KERNELS_fed(...) SGEMM__FOUR(SGEMM__KERNEL_fed, __VA_ARGS__)
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__ADDRESSES_direct(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_blocked(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_doublebuffered(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_pipelined(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
-#define SGEMM__ADDRESS_OF_ALL(stage, name, BM, BN, BK, TM, TN, ...)                                                    \
-  SGEMM__KERNEL_POINTER(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),
-#define SGEMM__ADDRESSES_fed(...) SGEMM__FOUR(SGEMM__ADDRESS_OF_ALL, __VA_ARGS__)
+#define SGEMM__ADDRESSES_fed(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 
 #define SGEMM__STAMP(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                   \
   SGEMM__CHECK(SGEMM__NAME(stage, BM, BN, BK, TM, TN), BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks)            \
@@ -1926,8 +2017,8 @@ static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
     return error;
   out->arch = attributes.ptxVersion; /* of the code in use, which may be older than the device */
   out->wgmma = 0;
-  if (sgemm_compiled(SGEMM_tma_128x256x16_16x8)) {
-    error = cudaFuncGetAttributes(&attributes, sgemm__kernel_of(SGEMM_tma_128x256x16_16x8, 0));
+  if (sgemm_compiled(SGEMM_tma_64x128x64_16x8)) {
+    error = cudaFuncGetAttributes(&attributes, sgemm__kernel_of(SGEMM_tma_64x128x64_16x8, 0));
     if (error != cudaSuccess)
       return error;
     out->wgmma = attributes.sharedSizeBytes > 0; /* code that is not of sm_90a leaves the body out, mbarriers and all */
@@ -1985,15 +2076,15 @@ typedef struct sgemm__boxes {
 static const sgemm__boxes sgemm__boxes_of[SGEMM_VARIANT_COUNT] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
-/* A tensor map of an operand, for boxes of E x BK. Its encoder is the driver's, which the runtime finds. */
+/* A tensor map of an operand. Its encoder is the driver's, which the runtime finds. */
 static sgemm_status sgemm__encode(const sgemm__view *v, sgemm__map *map) {
   typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
                            const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
                            CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
   static encoder *known = NULL;
-  const cuuint64_t sizes[3] = {(cuuint64_t)v->extent, (cuuint64_t)v->k, (cuuint64_t)v->matrices};
+  const cuuint64_t sizes[3] = {(cuuint64_t)v->wide, (cuuint64_t)v->high, (cuuint64_t)v->matrices};
   const cuuint64_t strides[2] = {4 * (cuuint64_t)v->ld, 4 * (cuuint64_t)v->stride};
-  const cuuint32_t box[3] = {(cuuint32_t)v->E, (cuuint32_t)v->BK, 1}, one[3] = {1, 1, 1};
+  const cuuint32_t box[3] = {SGEMM__BOX, (cuuint32_t)v->rows, 1}, one[3] = {1, 1, 1};
   encoder *encode = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (encode == NULL) {
     cudaDriverEntryPointQueryResult found;
@@ -2008,7 +2099,7 @@ static sgemm_status sgemm__encode(const sgemm__view *v, sgemm__map *map) {
     __atomic_store_n(&known, encode, __ATOMIC_RELAXED);
   }
   return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)v->first, sizes, strides, box, one,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
              ? SGEMM_SUCCESS
              : sgemm__status_of(cudaErrorInvalidValue);

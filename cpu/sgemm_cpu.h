@@ -71,12 +71,13 @@ typedef struct sgemm__mbarrier {
 } sgemm__mbarrier;
 
 /* A bulk copy under way: `rows` rows of `wide` bytes, `apart` from one to the next in memory and `pitch` in shared memory, and
-   zeros for what is left of `bytes`. */
+   zeros for what is left of `bytes`; `swizzled` in rows of 8 quads, of which row r has quad c at place c ^ r % 8. */
 typedef struct sgemm__cpu_bulk {
   void *to;
   const void *from;
   int bytes, rows, pitch, wide;
   int64_t apart;
+  int swizzled;
   sgemm__mbarrier *mbarrier;
 } sgemm__cpu_bulk;
 
@@ -142,6 +143,7 @@ typedef struct sgemm__cpu_worker {
   int array_count;
   char *dynamic[8];                    /* each block's dynamic shared memory */
   sgemm__mbarrier warps[32], turns[2]; /* of the block that runs */
+  uintptr_t told[32][2][32];           /* and what the lanes of a warp tell each other: see sgemm__load_dealt4() */
   sgemm__cpu_bulk *bulk;               /* its copies under way, in the order of their issue */
   int bulk_count, bulk_capacity;
 } sgemm__cpu_worker;
@@ -565,7 +567,7 @@ static void sgemm__cpu_bulk_later(const sgemm__cpu_bulk *copy) {
 }
 
 static inline void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgemm__mbarrier *b) {
-  const sgemm__cpu_bulk copy = {shared, p, bytes, 1, bytes, bytes, 0, b};
+  const sgemm__cpu_bulk copy = {shared, p, bytes, 1, bytes, bytes, 0, 0, b};
   sgemm__cpu_bulk_later(&copy);
 }
 
@@ -575,24 +577,30 @@ typedef sgemm__view sgemm__map;
   const sgemm__map a = sgemm__view_of(&args, 0, shape.BM, shape.BK), b = sgemm__view_of(&args, 1, shape.BN, shape.BK);
 
 /* What a tensor map may not say is a misalignment here; what lies outside of the matrix is zero. */
-static inline void sgemm__copy_box(float *shared, const sgemm__map *map, int e, int k, int matrix, sgemm__mbarrier *b) {
-  const int64_t wide = sgemm__max(0, map->extent - e < map->E ? map->extent - e : map->E);
-  const int64_t deep = sgemm__max(0, map->k - k < map->BK ? map->k - k : map->BK);
+static inline void sgemm__copy_box(float *shared, const sgemm__map *map, int x, int y, int matrix, sgemm__mbarrier *b) {
+  const int64_t wide = sgemm__max(0, map->wide - x < SGEMM__BOX ? map->wide - x : SGEMM__BOX);
+  const int64_t high = sgemm__max(0, map->high - y < map->rows ? map->high - y : map->rows);
   const sgemm__cpu_bulk copy = {shared,
-                                map->first + matrix * map->stride + k * map->ld + e,
-                                4 * map->E * map->BK,
-                                (int)deep,
-                                4 * map->E,
+                                map->first + matrix * map->stride + y * map->ld + x,
+                                4 * SGEMM__BOX * map->rows,
+                                (int)high,
+                                4 * SGEMM__BOX,
                                 4 * (int)wide,
                                 4 * map->ld,
+                                1,
                                 b};
-  if ((uintptr_t)map->first % 16 != 0 || map->ld % 4 != 0 || map->stride % 4 != 0 || e < 0 || k < 0 || matrix < 0 ||
+  if ((uintptr_t)map->first % 16 != 0 || map->ld % 4 != 0 || map->stride % 4 != 0 || x < 0 || y < 0 || matrix < 0 ||
       matrix >= map->matrices) {
     sgemm__cpu_fail(SGEMM_ERROR_MISALIGNED, "a copy by a tensor map of rows that do not start on 16 bytes", NULL, 0);
     sgemm__cpu_yield(sgemm__cpu); /* for good */
   }
   sgemm__cpu_bulk_later(&copy);
 }
+
+/* Shared memory by number. */
+typedef uintptr_t sgemm__address;
+static inline sgemm__address sgemm__address_of(const void *p) { return (uintptr_t)p; }
+static inline void sgemm__load_shared4_at(float *r, sgemm__address p) { sgemm__load_shared4(r, (const float *)p); }
 
 /* The lanes of a warp wait for each other: unlike a GPU's they do not run in step, so that what one of them tells the block
    would else be told before the others have got there. */
@@ -601,6 +609,21 @@ static inline void sgemm__warp_barrier(void) {
   const int parity = b->phase & 1;
   sgemm__cpu_came(b, 1, 0);
   sgemm__mbarrier_wait(b, parity);
+}
+
+/* A lane tells its address and waits until all have. Each load has the other half of `told`, since the next begins while
+   some have yet to read: the one after it cannot. */
+static inline void sgemm__load_dealt4(float *r, sgemm__address p) {
+  const int warp = sgemm__thread() / 32, lane = sgemm__thread() % 32;
+  sgemm__address(*told)[32] = sgemm__cpu->told[warp];
+  const int half = (int)(sgemm__cpu->warps[warp].phase & 1);
+  int i;
+  sgemm__cpu_aligned((const float *)p);
+  sgemm__count_access(SGEMM__COUNT_LOAD_SHARED, (const float *)p, 4);
+  told[half][lane] = p;
+  sgemm__warp_barrier();
+  for (i = 0; i < 4; i++)
+    r[i] = sgemm__cpu_written((const float *)told[half][8 * i + lane / 4] + lane % 4);
 }
 
 #define SGEMM__ARRIVALS 1
@@ -809,7 +832,7 @@ static int sgemm__cpu_copy_one(sgemm__cpu_worker *w) {
   const sgemm_model_order order = w->grid->model.order;
   const uint32_t unwritten = SGEMM__CPU_UNWRITTEN;
   sgemm__cpu_bulk copy;
-  int i;
+  int i, at;
   if (w->bulk_count == 0)
     return 0;
   i = order == SGEMM_MODEL_FORWARD    ? 0
@@ -818,8 +841,14 @@ static int sgemm__cpu_copy_one(sgemm__cpu_worker *w) {
   copy = w->bulk[i];
   memmove(&w->bulk[i], &w->bulk[i + 1], (size_t)(--w->bulk_count - i) * sizeof *w->bulk);
   memset(copy.to, 0, (size_t)copy.bytes);
-  for (i = 0; i < copy.rows; i++)
-    memcpy((char *)copy.to + i * copy.pitch, (const char *)copy.from + i * copy.apart, (size_t)copy.wide);
+  for (i = 0; i < copy.rows; i++) {
+    char *to = (char *)copy.to + i * copy.pitch;
+    const char *from = (const char *)copy.from + i * copy.apart;
+    for (at = 0; copy.swizzled && at < copy.wide; at += 16) /* by the address, as on the GPU */
+      memcpy(to + (at ^ (uintptr_t)to / 128 % 8 * 16), from + at, (size_t)(copy.wide - at < 16 ? copy.wide - at : 16));
+    if (!copy.swizzled)
+      memcpy(to, from, (size_t)copy.wide);
+  }
   /* Tiles at an edge bring rows that nobody has written, in which the allocator may have left our mark. */
   for (i = 0; i < copy.bytes / 4; i++)
     if (memcmp((char *)copy.to + 4 * i, &unwritten, 4) == 0)
@@ -939,7 +968,7 @@ static void *sgemm__cpu_work(void *grid) {
   w.order = (int *)malloc((size_t)w.grid->size.threads * sizeof *w.order);
   sgemm__cpu = &w;
   for (t = 0; t < ranks && w.grid->size.shared > 0; t++) {
-    w.dynamic[t] = (char *)aligned_alloc(16, w.grid->size.shared);
+    w.dynamic[t] = (char *)aligned_alloc(1024, w.grid->size.shared);
     if (w.dynamic[t] == NULL)
       sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the shared memory", NULL, 0);
   }
