@@ -638,6 +638,12 @@ static inline int sgemm__mappable(const float *X, int64_t ld, int64_t matrices, 
          (matrices <= 1 || (stride % ld == 0 && stride < most));
 }
 
+/* 1 if B of op NN is better packed along k, which doubles its bytes once, than taken as it is. Its fragments of 4 columns cost
+   the loop 4 % where A's are of 4 k (docs/performance.md); packing moves 8 bytes for every m FMAs of an element. */
+static inline int sgemm__turns(const sgemm__args *args) {
+  return !args->trans_a && !args->trans_b && args->m > SGEMM__TURN_ROWS;
+}
+
 /* The workspace of a row that packs: those operands that are not ready, along k, and two partial tiles a share. Fills in
    args and returns its bytes; INT64_MAX stands for more than there can be, and for sizes that tensor maps cannot tell. */
 static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_params *p, sgemm__args *args) {
@@ -665,8 +671,10 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
   args->a.ready = sgemm__mappable(args->A, args->lda, args->a.batch, args->stride_a);
   args->b.ready = sgemm__mappable(args->B, args->ldb, args->b.batch, args->stride_b);
   a_floats = args->a.ready ? 0 : args->a.rows * k * args->a.batch;
-  b_floats = args->b.ready ? 0 : args->b.rows * k * args->b.batch;
+  b_floats = args->b.rows * k * args->b.batch;
   partials = 2 * shares * v->BM * v->BN * args->batch;
+  args->b.ready = args->b.ready && !(sgemm__turns(args) && 4 * (a_floats + b_floats + partials) <= p->workspace_bytes);
+  b_floats = args->b.ready ? 0 : b_floats;
   args->a.planes = p->workspace;
   args->b.planes = p->workspace == NULL ? NULL : (float *)p->workspace + a_floats;
   args->partials = p->workspace == NULL ? NULL : (float *)p->workspace + a_floats + b_floats;
@@ -792,6 +800,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   const sgemm__args a = sgemm__arguments(p);
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   double packed; /* elements */
+  int turned;
   sgemm__problem q;
   q.m = (double)a.m;
   q.n = (double)a.n;
@@ -811,7 +820,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
   q.memory = q.bytes * q.byte / f->memory;
   packed = sgemm__mappable(a.A, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
-  packed += sgemm__mappable(a.B, a.ldb, (int64_t)q.b_batch, a.stride_b) ? 0.0 : q.n * q.k * q.b_batch;
+  turned = sgemm__turns(&a) && 4.0 * (packed + q.n * q.k * q.b_batch) <= (double)p->workspace_bytes;
+  packed += sgemm__mappable(a.B, a.ldb, (int64_t)q.b_batch, a.stride_b) && !turned ? 0.0 : q.n * q.k * q.b_batch;
   /* It reads and writes 4 bytes an element at 0.9 of the bandwidth, in a launch of its own. */
   q.pack = packed > 0.0 ? f->launch + packed * 8.0 * q.byte / 0.9 : 0.0;
   return q;

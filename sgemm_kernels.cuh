@@ -258,6 +258,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__PACK_ROWS 128    /* of an operand, and */
 #define SGEMM__PACK_K 64        /* k of them, that a block packs */
 #define SGEMM__PACK_THREADS 256 /* of that block, and of one of sgemm_sum_shares */
+#define SGEMM__TURN_ROWS 2048   /* rows of C from which on a B along n is worth it */
 #define SGEMM__BOX 32           /* elements of a row of memory that a copy of tma brings: 128 bytes */
 
 /* Geometry of the tensor modes' operands and tiles: see sgemm_tensor.cuh. */
@@ -1683,7 +1684,7 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
     if (along_k) /* T / 4 pieces of 32 rows; a box is 8 quads of k */
       sgemm__load_dealt4(fragment + i * 4, ((tile + at) ^ q % 8 * 16) + (q / 8 * E + i * 128 / T) * 128);
     else /* quads of e side by side */
-      sgemm__load_shared4_at(fragment + i * 4, ((tile + at) ^ (q % 2 * 4 ^ i) * 16) + q * 4 * 128);
+      sgemm__load_shared4_at(fragment + i * 4, tile + (at ^ (q % 2 * 4 ^ i) * 16) + q * 4 * 128);
   }
 }
 
@@ -1749,8 +1750,11 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
             sgemm__mbarrier_wait(full + i, parity);
         }
         if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
+          if (s->b_along_k)
+            sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
           sgemm__load_lanes(a + (1 - now) * s->TM, from, a_at, s->TM, s->BM, s->a_along_k, next);
-          sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
+          if (!s->b_along_k)
+            sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
         }
         sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 1);
       }
