@@ -634,8 +634,7 @@ static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return
    are below 2^40 bytes there). NULL counts as aligned: who asks for a workspace may not have the pointers yet. */
 static inline int sgemm__mappable(const float *X, int64_t ld, int64_t matrices, int64_t stride) {
   const int64_t most = INT64_C(1) << 38;
-  return (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < most &&
-         (matrices <= 1 || (stride % ld == 0 && stride < most));
+  return (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < most && (matrices <= 1 || (stride % ld == 0 && stride < most));
 }
 
 /* 1 if B of op NN is better packed along k, which doubles its bytes once, than taken as it is. Its fragments of 4 columns cost
@@ -733,51 +732,52 @@ static const sgemm__figures sgemm__measured = {2550,
                                                0.698,
                                                1.39e-05,
                                                {
-                                                   {11.6, 1742},   /* sgemm_naive_32x32x1_1x1 */
-                                                   {14.0, 2134},   /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {17.8, 3064},   /* sgemm_tiled_16x16x16_1x1 */
-                                                   {17.2, 1813},   /* sgemm_tiled_32x32x32_1x1 */
-                                                   {35.8, 3487},   /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {44.3, 3063},   /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {72.3, 11308},  /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {81.2, 3063},   /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {90.5, 6432},   /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {83.4, 3718},   /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {113.3, 7219},  /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {100.3, 4188},  /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {104.8, 4630},  /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {84.5, 3361},   /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {71.2, 2069},   /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {63.2, 2028},   /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {113.2, 9118},  /* sgemm_async_128x256x16_16x8 */
-                                                   {117.2, 9227},  /* sgemm_async_128x256x8_16x8 */
-                                                   {112.5, 8410},  /* sgemm_async_256x128x8_16x8 */
-                                                   {111.2, 4525},  /* sgemm_async_64x128x16_8x8 */
-                                                   {109.2, 4588},  /* sgemm_async_128x64x16_8x8 */
-                                                   {94.6, 2906},   /* sgemm_async_64x64x16_8x4 */
-                                                   {99.4, 3834},   /* sgemm_async_64x64x8_8x8 */
-                                                   {97.0, 3717},   /* sgemm_async_32x128x32_8x4 */
-                                                   {91.4, 3255},   /* sgemm_async_128x32x32_4x8 */
-                                                   {95.4, 4879},   /* sgemm_splitk_64x128x16_8x8 */
-                                                   {91.7, 3899},   /* sgemm_splitk_64x64x32_8x4 */
-                                                   {83.6, 3106},   /* sgemm_splitk_32x64x32_8x4 */
-                                                   {75.9, 3184},   /* sgemm_splitk_32x32x64_4x4 */
-                                                   {80.8, 3009},   /* sgemm_splitk_16x128x32_16x4 */
-                                                   {66.2, 2609},   /* sgemm_splitk_8x128x32_8x4 */
-                                                   {52.7, 3259},   /* sgemm_splitk_4x128x32_4x4 */
-                                                   {78.1, 3434},   /* sgemm_splitk_128x16x32_4x16 */
-                                                   {63.3, 2820},   /* sgemm_splitk_128x8x32_4x8 */
-                                                   {45.0, 2628},   /* sgemm_splitk_128x4x32_4x4 */
-                                                   {79.6, 2787},   /* sgemm_splitk_16x32x128_4x4 */
-                                                   {56.3, 2486},   /* sgemm_splitk_8x32x128_4x4 */
-                                                   {47.7, 3895},   /* sgemm_splitk_4x32x128_4x4 */
-                                                   {79.1, 2715},   /* sgemm_splitk_32x16x128_4x4 */
-                                                   {62.9, 2507},   /* sgemm_splitk_32x8x128_4x4 */
-                                                   {42.1, 3519},   /* sgemm_splitk_32x4x128_4x4 */
-                                                   {121.5, 8630},  /* sgemm_tma_64x128x64_16x8 */
-                                                   {121.5, 8630},  /* sgemm_tma_128x64x64_16x8 */
-                                                   {121.5, 8630},  /* sgemm_tma_32x256x64_16x8 */
-                                                   {121.5, 8630},  /* sgemm_tma_256x32x64_16x8 */
+                                                   {11.6, 1742},  /* sgemm_naive_32x32x1_1x1 */
+                                                   {14.0, 2134},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {17.8, 3064},  /* sgemm_tiled_16x16x16_1x1 */
+                                                   {17.2, 1813},  /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.8, 3487},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.3, 3063},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {72.3, 11308}, /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {81.2, 3063},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {90.5, 6432},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {83.4, 3718},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {113.3, 7219}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {100.3, 4188}, /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {104.8, 4630}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {84.5, 3361},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {71.2, 2069},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {63.2, 2028},  /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {113.2, 9118}, /* sgemm_async_128x256x16_16x8 */
+                                                   {117.2, 9227}, /* sgemm_async_128x256x8_16x8 */
+                                                   {112.5, 8410}, /* sgemm_async_256x128x8_16x8 */
+                                                   {111.2, 4525}, /* sgemm_async_64x128x16_8x8 */
+                                                   {109.2, 4588}, /* sgemm_async_128x64x16_8x8 */
+                                                   {94.6, 2906},  /* sgemm_async_64x64x16_8x4 */
+                                                   {99.4, 3834},  /* sgemm_async_64x64x8_8x8 */
+                                                   {97.0, 3717},  /* sgemm_async_32x128x32_8x4 */
+                                                   {91.4, 3255},  /* sgemm_async_128x32x32_4x8 */
+                                                   {95.4, 4879},  /* sgemm_splitk_64x128x16_8x8 */
+                                                   {91.7, 3899},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {83.6, 3106},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {75.9, 3184},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {80.8, 3009},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {66.2, 2609},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {52.7, 3259},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {78.1, 3434},  /* sgemm_splitk_128x16x32_4x16 */
+                                                   {63.3, 2820},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {45.0, 2628},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {79.6, 2787},  /* sgemm_splitk_16x32x128_4x4 */
+                                                   {56.3, 2486},  /* sgemm_splitk_8x32x128_4x4 */
+                                                   {47.7, 3895},  /* sgemm_splitk_4x32x128_4x4 */
+                                                   {79.1, 2715},  /* sgemm_splitk_32x16x128_4x4 */
+                                                   {62.9, 2507},  /* sgemm_splitk_32x8x128_4x4 */
+                                                   {42.1, 3519},  /* sgemm_splitk_32x4x128_4x4 */
+                                                   {121.5, 8630}, /* sgemm_tma_64x128x64_16x8 */
+                                                   {121.5, 8630}, /* sgemm_tma_128x64x64_16x8 */
+                                                   {121.5, 6000}, /* sgemm_tma_64x64x32_16x8 */
+                                                   {121.5, 8630}, /* sgemm_tma_32x256x64_16x8 */
+                                                   {121.5, 8630}, /* sgemm_tma_256x32x64_16x8 */
                                                }};
 /* END figures */
 
@@ -932,9 +932,9 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *m
          (!v->packs || (machine->wgmma && plan->planes <= 65535));
 }
 
-/* SMs that share a matrix's tiles evenly: as many of them as are so many times the tiles; 0 where tiles are more. */
-static inline int sgemm__even_shares(double tiles, int multiprocessors) {
-  return tiles >= 1.0 && tiles <= multiprocessors ? multiprocessors / (int)tiles * (int)tiles : 0;
+/* How many of `places` share a matrix's tiles evenly: so many times the tiles; 0 where tiles are more. */
+static inline int sgemm__even_shares(double tiles, int places) {
+  return tiles >= 1.0 && tiles <= places ? places / (int)tiles * (int)tiles : 0;
 }
 
 /* Takes the plans of a row for the best where they are reckoned faster. */
@@ -954,8 +954,8 @@ static inline void sgemm__consider(sgemm_variant variant, const sgemm_params *p,
     for (fill = 0; fill <= fills; fill++) {
       double cost;
       plan.planes = fill == 0               ? 1
-                    : v->packs && fill == 1 ? machine->multiprocessors
-                    : v->packs              ? sgemm__even_shares(row.tiles / q->batch, machine->multiprocessors)
+                    : v->packs && fill == 1 ? machine->multiprocessors * v->resident
+                    : v->packs ? sgemm__even_shares(row.tiles / q->batch, machine->multiprocessors * v->resident)
                     : places * fill < 128.0 ? (int)(places * fill)
                                             : 128;
       if ((fill > 0 && plan.planes < 2) ||

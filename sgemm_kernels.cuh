@@ -89,6 +89,7 @@
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: no copies between FMAs")           \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same upright")                                \
+  X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: one's ends beside the other's FMAs") \
   X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
   X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")
 
@@ -365,7 +366,8 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
-#define SGEMM__SHARED_DYNAMIC(array) extern __shared__ __align__(1024) float array[] /* sized by the launch; for swizzles */
+#define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
+  extern __shared__ __align__(1024) float array[] /* sized by the launch; for swizzles */
 #define SGEMM__UNROLL _Pragma("unroll")
 #define SGEMM__UNROLL_BY(n) _Pragma(SGEMM__STRING(unroll n))
 #define SGEMM__SHARED_WORDS(array, count) __shared__ uint32_t array[count]
@@ -380,8 +382,8 @@ SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__blocks(void) { return gridDim.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
-SGEMM__DEVICE void sgemm__barrier_of_256(void) { /* threads 0 to 255, where further ones only copy */
-  asm volatile("bar.sync 1, 256;" ::: "memory");
+SGEMM__DEVICE void sgemm__barrier_of(int threads) { /* the first of a block, where further ones only copy */
+  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
 }
 
 /* Programmatic dependent launch (PTX ISA, griddepcontrol): a kernel's blocks may take their places while the one before
@@ -720,6 +722,7 @@ SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__f
 /* A block's 504 registers a thread of each warpgroup, dealt anew: 240 to those that multiply, 24 to that which copies
    (PTX ISA, setmaxnreg). Each thread of a warpgroup calls its one of the two. */
 SGEMM__DEVICE void sgemm__more_registers(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
+SGEMM__DEVICE void sgemm__more_registers_of_128(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
 SGEMM__DEVICE void sgemm__fewer_registers(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
 
 /* Turns of warpgroups 0 and 1: one waits for its turn, and gives the other one its (PTX ISA, "bar", of 256 threads). */
@@ -1151,7 +1154,7 @@ SGEMM__DEVICE int sgemm__piece_at(const sgemm__shape *s, const sgemm__part *part
 /* A barrier of the threads that multiply. */
 SGEMM__DEVICE void sgemm__slices_meet(const sgemm__shape *s) {
   if (s->fed)
-    sgemm__barrier_of_256();
+    sgemm__barrier_of(SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices));
   else
     sgemm__barrier();
 }
@@ -1623,8 +1626,8 @@ SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__map *map, int E
                                      int matrix, sgemm__mbarrier *full) {
   int i;
   for (i = 0; i < (along_k ? BK : E) / SGEMM__BOX; i++)
-    sgemm__copy_box(shared + i * (along_k ? E : BK) * SGEMM__BOX, map, along_k ? k + i * SGEMM__BOX : e + i * SGEMM__BOX,
-                    along_k ? e : k, matrix, full);
+    sgemm__copy_box(shared + i * (along_k ? E : BK) * SGEMM__BOX, map,
+                    along_k ? k + i * SGEMM__BOX : e + i * SGEMM__BOX, along_k ? e : k, matrix, full);
 }
 
 /* And a buffer's tiles of both operands, as buffers come free. */
@@ -1725,7 +1728,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     const int fragment_b_at = 4 * b_at + sgemm__dealt_at(s, 1, warp % (s->BN / s->WN) * s->WN);
     sgemm__address from = sgemm__address_of(shared);
     sgemm__args out = *p;
-    sgemm__more_registers();
+    if (threads == 128)
+      sgemm__more_registers_of_128();
+    else
+      sgemm__more_registers();
     /* Accumulators. */
     SGEMM__UNROLL
     for (i = 0; i < s->TM * s->TN; i++)
@@ -1821,11 +1827,9 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
               "a warp of tma has 32 x 32 results, 16 x 8 a lane, and 4 slices", name)                                  \
   SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4, "tma has V = 4 and 3 or 4 buffers", name)                        \
   SGEMM__RULE((BK) % SGEMM__BOX == 0, "BK must be whole boxes", name)                                                  \
-  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slices) == 256, "registers are dealt to two warpgroups that multiply",    \
-              name)                                                                                                    \
-  SGEMM__RULE((BM) <= 256 && (BN) <= 256, "a tensor map's box has at most 256 elements a side", name)                  \
-  SGEMM__RULE((BM) * (BN) % (4 * SGEMM__PACK_THREADS) == 0, "threads must share the sums of a tile", name)             \
-  SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slices) + 16 * (bufs) <= 227 * 1024,                         \
+  SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slices) == 256 || SGEMM__THREADS(BM, BN, TM, TN, slices) == 128,          \
+              "registers are dealt to two warpgroups that multiply, or to one", name)                                  \
+  SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slices) + 1024 <= 227 * 1024,                                \
               "shared memory of a block is at most 227 KiB", name)
 /* The threads load whole rows of a tile of E x BK at a time, along e or along k. */
 #define SGEMM__WHOLE(part, whole) ((part) > 0 && ((whole) % (part) == 0 || (part) % (whole) == 0))

@@ -143,6 +143,7 @@ typedef struct sgemm__cpu_worker {
   int array_count;
   char *dynamic[8];                    /* each block's dynamic shared memory */
   sgemm__mbarrier warps[32], turns[2]; /* of the block that runs */
+  sgemm__mbarrier some;                /* of its threads: see sgemm__barrier_of() */
   uintptr_t told[32][2][32];           /* and what the lanes of a warp tell each other: see sgemm__load_dealt4() */
   sgemm__cpu_bulk *bulk;               /* its copies under way, in the order of their issue */
   int bulk_count, bulk_capacity;
@@ -648,6 +649,7 @@ static inline uint32_t sgemm__quads_differ(const float *x, const float *y, int q
 #define SGEMM__HAS_wgmma 1
 
 static inline void sgemm__more_registers(void) {}
+static inline void sgemm__more_registers_of_128(void) {}
 static inline void sgemm__fewer_registers(void) {}
 
 static inline void sgemm__turn_give(int warpgroup) { sgemm__cpu_came(&sgemm__cpu->turns[warpgroup], 1, 0); }
@@ -657,7 +659,15 @@ static inline void sgemm__turn_wait(int warpgroup) {
   sgemm__mbarrier_wait(&sgemm__cpu->turns[warpgroup], parity);
 }
 
-static inline void sgemm__barrier_of_256(void) { sgemm__turn_wait(0); }
+static inline void sgemm__barrier_of(int threads) {
+  sgemm__mbarrier *b = &sgemm__cpu->some;
+  int parity;
+  if (b->count == 0)
+    sgemm__mbarrier_init(b, threads);
+  parity = (int)(b->phase & 1);
+  sgemm__cpu_came(b, 1, 0);
+  sgemm__mbarrier_wait(b, parity);
+}
 
 static inline sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes) {
   const sgemm__matrices m = {(const char *)p, group_bytes};
@@ -938,6 +948,7 @@ static void sgemm__cpu_run_cluster(sgemm__cpu_worker *w) {
     sgemm__mbarrier_init(&w->warps[i], 32);
   for (i = 0; i < 2; i++)
     sgemm__mbarrier_init(&w->turns[i], 256);
+  sgemm__mbarrier_init(&w->some, 0); /* the first to wait knows how many they are */
   for (i = 0; i < ranks && w->grid->size.shared > 0; i++)
     sgemm__cpu_declare((float *)w->dynamic[i], w->grid->size.shared / sizeof(float), "shared memory");
   do {

@@ -368,15 +368,20 @@ Test(selection, production_goes_first) {
   }
 }
 
-/* 1 if an operand's rows lie along e, each starts on 16 bytes, and matrices are whole rows apart: nothing to pack. */
-static int taken(const float *X, int along_k, int64_t ld, int64_t batch, int64_t stride) {
-  return !along_k && ((uintptr_t)X | (uintptr_t)(4 * ld)) % 16 == 0 && (batch == 1 || stride % ld == 0);
+/* 1 if an operand's rows start on 16 bytes each, and matrices are whole rows apart: nothing to pack. */
+static int taken(const float *X, int64_t ld, int64_t batch, int64_t stride) {
+  return ((uintptr_t)X | (uintptr_t)(4 * ld)) % 16 == 0 && (batch == 1 || stride % ld == 0);
 }
 
+/* Nor is there if B of op NN has but few rows of C to go with, or is to be packed along k and finds no room. In column-major
+   order it is A. */
 static int packs_nothing(const sgemm_params *p) {
   const int row_major = p->order == SGEMM_ROW_MAJOR;
-  return taken(p->A, (p->op_a == SGEMM_N) == row_major, p->lda, p->batch, p->stride_a) &&
-         taken(p->B, (p->op_b == SGEMM_N) != row_major, p->ldb, p->batch, p->stride_b);
+  const int64_t rows = row_major ? p->m : p->n, columns = row_major ? p->n : p->m;
+  const int turned = p->op_a == SGEMM_N && p->op_b == SGEMM_N && rows > 2048 &&
+                     p->workspace_bytes >= 4 * ((columns + 127) / 128 * 128) * ((p->k + 63) / 64 * 64) *
+                                               ((row_major ? p->stride_b : p->stride_a) == 0 ? 1 : p->batch);
+  return !turned && taken(p->A, p->lda, p->batch, p->stride_a) && taken(p->B, p->ldb, p->batch, p->stride_b);
 }
 
 /* The same for a row that packs. Of R tiles that `planes` SMs share, each has one or two jobs: the SMs' ranges meet R
@@ -534,7 +539,7 @@ Test(selection, workspace_of_a_plan) {
   p.batch = INT64_C(1) << 31;
   plan.planes = 8;
   cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
-  plan.variant = SGEMM_tma_128x256x16_16x8;
+  plan.variant = SGEMM_tma_64x128x64_16x8;
   for (p.batch = 0; p.batch < 2; p.batch++) {
     p.m = p.n = p.k = INT64_C(1) << 40;
     cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
@@ -543,5 +548,17 @@ Test(selection, workspace_of_a_plan) {
   plan.planes = 1;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 128) * 128);
   plan.planes = 3;
-  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 128) * 128 + 4 * 3 * 2 * 128 * 256);
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 128) * 128 + 4 * 3 * 2 * 64 * 128);
+  plan.planes = 1;
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2048, 8, 64);
+  p.workspace_bytes = 4 * 128 * 64;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "rows of 16 bytes are taken as they are");
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2049, 8, 64);
+  p.workspace_bytes = 4 * 128 * 64;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * 128 * 64, "more rows are worth it to pack B");
+  p.workspace_bytes--;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "if there is room");
+  p = sgemm_params_init(SGEMM_N, SGEMM_T, 2049, 8, 64);
+  p.workspace_bytes = 4 * 128 * 64;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "B is along k");
 }
