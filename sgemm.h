@@ -286,6 +286,7 @@ typedef struct sgemm__args {
   sgemm__operand a, b;       /* of a tensor mode or of tma */
   uint32_t shares;           /* of tma: SMs that share the tiles that make no whole round of so many, 0: none do */
   uint32_t groups;           /* the common divisor of these SMs and tiles: see sgemm__job_of() */
+  uint32_t sums;             /* of these tiles: threads that share each sum, a power of two up to 8 */
   float *partials;           /* of tma: two partial tiles a share, of */
   int BM, BN;                /* rows and columns each */
 } sgemm__args;
@@ -1255,7 +1256,9 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
                        (args.b.ready ? 0 : args.b.rows * args.b.batch);
   const int64_t blocks = rows / SGEMM__PACK_ROWS * deep;
   const uint32_t rest = args.shares > 0 ? (uint32_t)(tiles % args.shares) : 0; /* tiles that are shared */
-  const int64_t sums = (int64_t)rest * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS));
+  const uint32_t parts = rest > 0 ? args.shares / rest : 0;                    /* of a tile */
+  const uint32_t sums_by = parts >= 32 ? 8 : parts >= 16 ? 4 : parts >= 8 ? 2 : 1;
+  const int64_t sums = (int64_t)rest * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * sums_by;
   sgemm__grid grid = {0, 1, 1, SGEMM__PACK_THREADS, 1, 0};
   sgemm_status status = SGEMM_SUCCESS;
   if (bytes == INT64_MAX || (double)tiles_m * (double)tiles_n + 2.0 * args.shares > 2147483647.0 ||
@@ -1265,6 +1268,7 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   args.tiles_n = (uint32_t)tiles_n;
   args.groups = rest > 0 ? sgemm__gcd(args.shares, rest) : 1;
   args.shares = rest > 0 ? args.shares : 0;
+  args.sums = sums_by;
   args.verdict = verdict;
   args.when_fired = 1;
   if (blocks > 0) {

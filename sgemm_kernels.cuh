@@ -1587,35 +1587,53 @@ SGEMM__DEVICE sgemm__job sgemm__job_of(const sgemm__args *p, const sgemm__shape 
   return job;
 }
 
-/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C: a thread four results. */
-SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads) {
+/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. A thread sums four results of so many parts side
+   by side as each of p->sums warps gets; then the first warp sums these, the first k first again. */
+SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *shared) {
   const sgemm__shape s = {p->BM, p->BN, 0, 1, 4, 0, 0, 4, 0, 1, 0, 0, 1, 1};
-  const uint32_t whole = p->tiles_m * p->tiles_n / p->shares * p->shares, blocks = s.BM * s.BN / (4 * threads);
+  const uint32_t side = (uint32_t)threads / p->sums,
+                 blocks = (uint32_t)(s.BM * s.BN) / (4 * side); /* threads; of a tile */
+  const uint32_t whole = p->tiles_m * p->tiles_n / p->shares * p->shares;
   const uint32_t all = p->shares / p->groups, tiles = (p->tiles_m * p->tiles_n - whole) / p->groups;
   const uint32_t index = sgemm__block_x() / blocks, group = index / tiles, first = index % tiles * all;
-  const uint32_t end = (first + all + tiles - 1) / tiles; /* of the shares that meet [first, first + all) */
-  const int at = (int)(sgemm__block_x() % blocks) * 4 * threads + sgemm__thread() * 4;
+  const uint32_t begin = first / tiles,
+                 end = (first + all + tiles - 1) / tiles; /* of shares that meet [first, first + all) */
+  const uint32_t part = (uint32_t)sgemm__thread() / side, each = (end - begin + p->sums - 1) / p->sums;
+  const uint32_t from = begin + part * each, rest = from < end ? end - from : 0, parts = rest < each ? rest : each;
+  const int at = (int)((sgemm__block_x() % blocks * side + (uint32_t)sgemm__thread() % side) * 4);
   const sgemm__tile tile = sgemm__tile_at(p, &s, whole + index);
   const sgemm__place place = {at / s.BN, at % s.BN, 0, 0, 0};
   float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[8][4];
   uint32_t i;
   int ahead, v;
-  for (i = first / tiles; i < end; i += 8) {
+  for (i = 0; i < parts; i += 8) {
     SGEMM__UNROLL
     for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
-      const int64_t partial = 2 * (int64_t)(group * all + i + ahead) + ((i + ahead) * tiles <= first);
-      if (i + ahead < end)
+      const uint32_t share = from + i + (uint32_t)ahead;
+      const int64_t partial = 2 * (int64_t)(group * all + share) + (share * tiles <= first);
+      if (i + (uint32_t)ahead < parts)
         sgemm__load_result4(r[ahead], p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
       sgemm__converge();
     }
     SGEMM__UNROLL
     for (ahead = 0; ahead < 8; ahead++) {
       SGEMM__UNROLL
-      for (v = 0; v < 4 && i + ahead < end; v++)
-        sum[v] = (i + ahead) * tiles <= first ? r[ahead][v] : sum[v] + r[ahead][v];
+      for (v = 0; v < 4 && i + (uint32_t)ahead < parts; v++)
+        sum[v] = i + (uint32_t)ahead == 0 ? r[ahead][v] : sum[v] + r[ahead][v];
     }
   }
-  sgemm__store_tile(p, &s, &tile, &place, sum);
+  if (p->sums > 1) {
+    sgemm__store_shared4(shared + sgemm__thread() * 4, sum);
+    sgemm__barrier();
+    for (i = 1; part == 0 && i * each < end - begin; i++) {
+      sgemm__load_shared4(r[0], shared + (i * side + (uint32_t)sgemm__thread()) * 4);
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        sum[v] += r[0][v];
+    }
+  }
+  if (part == 0)
+    sgemm__store_tile(p, &s, &tile, &place, sum);
 }
 
 #if SGEMM__HAS_wgmma
@@ -1907,9 +1925,10 @@ SGEMM__GLOBAL(sgemm_pack, SGEMM__PACK_THREADS, 4)(const sgemm__args args) {
 
 /* The tiles of tma that SMs share: see sgemm__sum_shares(). */
 SGEMM__GLOBAL(sgemm_sum_shares, SGEMM__PACK_THREADS, 4)(const sgemm__args args) {
+  SGEMM__SHARED(sums, 4 * SGEMM__PACK_THREADS);
   sgemm__begin();
   if (sgemm__runs(&args))
-    sgemm__sum_shares(&args, SGEMM__PACK_THREADS);
+    sgemm__sum_shares(&args, SGEMM__PACK_THREADS, sums);
 }
 
 /* The planes of any row's C: see sgemm__sum_planes(). */

@@ -98,10 +98,11 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
     plan.variant = (sgemm_variant)i;
     for (plan.ranks = 1; plan.ranks <= 8 && sgemm_compiled(plan.variant); plan.ranks *= 2)
       for (j = 0; j < (v->packs ? 3 : (int)(sizeof PLANES / sizeof *PLANES)) && status == 0; j++) {
-        const int sms = b->machine.multiprocessors, even = sgemm__even_shares(tiles / (double)batch, sms);
+        const int places = b->machine.multiprocessors * v->resident; /* for blocks, of a row that packs */
+        const int even = sgemm__even_shares(tiles / (double)batch, places);
         double blocks;
-        plan.planes = !v->packs || j == 0 ? PLANES[j] : j == 1 || even < 2 || even == sms ? sms : even;
-        if (v->packs && j == 2 && plan.planes == sms)
+        plan.planes = !v->packs || j == 0 ? PLANES[j] : j == 1 || even < 2 || even == places ? places : even;
+        if (v->packs && j == 2 && plan.planes == places)
           continue;
         blocks = tiles * plan.ranks * plan.planes;
         if (sgemm__possible(&plan, &b->machine) && sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes &&

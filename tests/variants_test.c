@@ -25,15 +25,17 @@ static sgemm_variant_info tile_of(sgemm_variant variant) {
 /* ---- Properties -------------------------------------------------------------------------------------------------- */
 
 /* x x - (1 + 2^-11) for x = 1 + 2^-12 is 2^-24: only an FMA in full fp32 finds it. A product rounded on its own gives
-   0, and TF32 takes x for 1. */
+   0, and TF32 takes x for 1. The two terms are four k apart, which the lanes of tma deal out. */
 static void fused(sgemm_variant variant) {
-  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, 2, EXACT);
-  int64_t i;
+  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, 5, EXACT);
+  int64_t i, k;
   problem_make(&q);
   for (i = 0; i < 5; i++) {
+    for (k = 1; k < 4; k++)
+      *element(&q.A, 0, i % 3, k) = 0.0f;
     *element(&q.A, 0, i % 3, 0) = -(1.0f + 0x1p-11f);
     *element(&q.B, 0, 0, i) = 1.0f;
-    *element(&q.A, 0, i % 3, 1) = *element(&q.B, 0, 1, i) = 1.0f + 0x1p-12f;
+    *element(&q.A, 0, i % 3, 4) = *element(&q.B, 0, 4, i) = 1.0f + 0x1p-12f;
   }
   CHECK(problem_run(&q, NULL));
   CHECK(problem_check(&q));
