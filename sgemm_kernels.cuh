@@ -613,6 +613,15 @@ typedef CUtensorMap sgemm__map;
 #define SGEMM__MAPS(a, b) , const __grid_constant__ sgemm__map a, const __grid_constant__ sgemm__map b
 #define SGEMM__MAPS_OF(args, shape, a, b)
 
+SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__map *map, int x, int y, int matrix, sgemm__mbarrier *b) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(sgemm__shared_address(shared)),
+               "l"(map), "r"(x), "r"(y), "r"(matrix), "r"(sgemm__shared_address(b))
+               : "memory");
+#endif
+}
+
 /* Shared memory by number, where addresses are made by exclusive or. */
 typedef uint32_t sgemm__address;
 SGEMM__DEVICE sgemm__address sgemm__address_of(const void *p) { return sgemm__shared_address(p); }
@@ -620,22 +629,25 @@ SGEMM__DEVICE void sgemm__load_shared4_at(float *r, sgemm__address p) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]) : "r"(p));
 }
 
-/* Four elements a lane, which lanes deal each other: lane 8i + g tells the address of a quad, of which lane 4g + q gets
-   element q as its i-th (PTX ISA, "ldmatrix", of four matrices of 8 rows x 16 bytes). */
-SGEMM__DEVICE void sgemm__load_dealt4(float *r, sgemm__address p) {
+/* So many pieces of four elements a lane, `apart` bytes apart, which lanes deal each other: lane 8i + g tells the address of
+   a quad, of which lane 4g + q gets element q as its i-th (PTX ISA, "ldmatrix", of four matrices of 8 rows x 16 bytes). */
+SGEMM__DEVICE void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int apart) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3])
-               : "r"(p));
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < pieces; i++)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(r[4 * i]), "=f"(r[4 * i + 1]), "=f"(r[4 * i + 2]), "=f"(r[4 * i + 3])
+                 : "r"(p + (uint32_t)(i * apart)));
 #endif
 }
 
-SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__map *map, int x, int y, int matrix, sgemm__mbarrier *b) {
+/* What the thread has read of shared memory is read before copies overwrite it, whoever asks for them later (PTX ISA,
+   fence.proxy.async). An mbarrier alone does not see to that: with two blocks an SM, at 4096 cubed, one call in ten had wrong
+   results. */
+SGEMM__DEVICE void sgemm__reads_before_copies(void) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-               "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(sgemm__shared_address(shared)),
-               "l"(map), "r"(x), "r"(y), "r"(matrix), "r"(sgemm__shared_address(b))
-               : "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
@@ -1145,10 +1157,11 @@ typedef struct sgemm__part {
 } sgemm__part;
 
 /* Floats from the start of shared memory to where the same thread of another slice keeps a piece of its results. Where slices
-   are lanes side by side, the exclusive or keeps 8 of them from meeting a bank. */
+   are lanes side by side, which store one piece at a time and sum four, the exclusive or keeps 8 of them from meeting a
+   bank. */
 SGEMM__DEVICE int sgemm__piece_at(const sgemm__shape *s, const sgemm__part *part, int piece, int slice) {
   const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
-  return ((piece * s->slices + slice) * slice_threads + (part->index ^ (s->fed ? slice * 2 : 0))) * 4;
+  return ((piece * s->slices + slice) * slice_threads + (part->index ^ (s->fed ? (slice ^ piece) % 4 * 2 : 0))) * 4;
 }
 
 /* A barrier of the threads that multiply. */
@@ -1673,7 +1686,7 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s
 
 /* A warp of tma has 32 x 32 results, and its lane 4g + q those of group g, 16 x 8 in a warp tile of 2 x 4 groups, of k = q
    (mod 4): a slice. So a fragment of what lies along k needs no transposing: lane 4g + q gets element q of a quad of k, which
-   is what sgemm__load_dealt4() deals. In these loads lane 8i + g tells where row i of a piece of group g is; the columns of
+   is what sgemm__load_dealt() deals. In these loads lane 8i + g tells where row i of a piece of group g is; the columns of
    group g come in the order i ^ g, so that those of all groups lie in different banks. What lies along e is loaded as
    elsewhere, each lane from the row of its own k. Pieces of 4 lie so far apart that lanes meet no bank twice there either:
    see the swizzle at sgemm__copy_box(). */
@@ -1700,11 +1713,11 @@ SGEMM__DEVICE int sgemm__dealt_at(const sgemm__shape *s, int of_b, int first) {
 /* Fragment <- a tile of E rows in a buffer of tma: T elements of the lane's k of quad q. */
 SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int at, int T, int E, int along_k, int q) {
   int i;
-  SGEMM__UNROLL
-  for (i = 0; i < T / 4; i++) {
-    if (along_k) /* T / 4 pieces of 32 rows; a box is 8 quads of k */
-      sgemm__load_dealt4(fragment + i * 4, ((tile + at) ^ q % 8 * 16) + (q / 8 * E + i * 128 / T) * 128);
-    else /* quads of e side by side */
+  if (along_k) { /* pieces of 8 rows, or of 16; a box is 8 quads of k */
+    sgemm__load_dealt(fragment, ((tile + at) ^ q % 8 * 16) + q / 8 * E * 128, T / 4, 128 / T * 128);
+  } else { /* quads of e side by side */
+    SGEMM__UNROLL
+    for (i = 0; i < T / 4; i++)
       sgemm__load_shared4_at(fragment + i * 4, tile + (at ^ (q % 2 * 4 ^ i) * 16) + q * 4 * 128);
   }
 }
@@ -1766,6 +1779,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       for (q = 0; q < s->BK / 4; q++) {
         const int now = q % 2, next = (q + 1) % (s->BK / 4);
         if (next == 0) {
+          sgemm__reads_before_copies();
           sgemm__mbarrier_arrive_warp(empty + i);
           i = i + 1 < s->bufs ? i + 1 : 0;
           parity ^= i == 0;

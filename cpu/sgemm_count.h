@@ -16,7 +16,8 @@
             a half load together if each active lane i of it reads what lane i ^ 1 reads, or each what lane i ^ 2 reads
             (G. Smith, https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228/2; by ncu on
             an H200 too, where a warp of such loads took 2 wavefronts and others 4). Assumed: that each half of a load
-            decides on its own, and that stores never do so. Conflicts are the wavefronts beyond one a part.
+            decides on its own, and that stores never do so, nor ldmatrix, whose parts are its matrices (by ncu too).
+            Conflicts are the wavefronts beyond one a part.
    FMAS     A run of FMAs between two accesses is one record. Where a warp divides, the runs of both paths count as
             one, so that fma_instructions is a lower bound there; fma_threads is exact everywhere.                   */
 #ifndef SGEMM_COUNT_H
@@ -28,7 +29,8 @@ typedef enum sgemm__count_kind {
   SGEMM__COUNT_LOAD_GLOBAL,
   SGEMM__COUNT_STORE_GLOBAL,
   SGEMM__COUNT_LOAD_SHARED,
-  SGEMM__COUNT_STORE_SHARED
+  SGEMM__COUNT_STORE_SHARED,
+  SGEMM__COUNT_LOAD_DEALT /* from shared memory by ldmatrix, of which each lane tells a part's address */
 } sgemm__count_kind;
 
 #if !SGEMM_CPU_COUNT
@@ -229,6 +231,7 @@ static void sgemm__count_record_done(sgemm_counts *c, const sgemm__count_record 
     c->global_store_bytes += bytes;
     break;
   case SGEMM__COUNT_LOAD_SHARED:
+  case SGEMM__COUNT_LOAD_DEALT:
     c->shared_load_requests++;
     sgemm__count_wavefronts(r, &c->shared_load_wavefronts, &c->shared_load_conflicts);
     c->shared_load_bytes += bytes;

@@ -144,7 +144,7 @@ typedef struct sgemm__cpu_worker {
   char *dynamic[8];                    /* each block's dynamic shared memory */
   sgemm__mbarrier warps[32], turns[2]; /* of the block that runs */
   sgemm__mbarrier some;                /* of its threads: see sgemm__barrier_of() */
-  uintptr_t told[32][2][32];           /* and what the lanes of a warp tell each other: see sgemm__load_dealt4() */
+  uintptr_t told[32][2][32];           /* and what the lanes of a warp tell each other: see sgemm__load_dealt() */
   sgemm__cpu_bulk *bulk;               /* its copies under way, in the order of their issue */
   int bulk_count, bulk_capacity;
 } sgemm__cpu_worker;
@@ -603,6 +603,8 @@ typedef uintptr_t sgemm__address;
 static inline sgemm__address sgemm__address_of(const void *p) { return (uintptr_t)p; }
 static inline void sgemm__load_shared4_at(float *r, sgemm__address p) { sgemm__load_shared4(r, (const float *)p); }
 
+static inline void sgemm__reads_before_copies(void) {} /* reads take place when they are asked for */
+
 /* The lanes of a warp wait for each other: unlike a GPU's they do not run in step, so that what one of them tells the block
    would else be told before the others have got there. */
 static inline void sgemm__warp_barrier(void) {
@@ -614,17 +616,19 @@ static inline void sgemm__warp_barrier(void) {
 
 /* A lane tells its address and waits until all have. Each load has the other half of `told`, since the next begins while
    some have yet to read: the one after it cannot. */
-static inline void sgemm__load_dealt4(float *r, sgemm__address p) {
+static inline void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int apart) {
   const int warp = sgemm__thread() / 32, lane = sgemm__thread() % 32;
   sgemm__address(*told)[32] = sgemm__cpu->told[warp];
   const int half = (int)(sgemm__cpu->warps[warp].phase & 1);
   int i;
   sgemm__cpu_aligned((const float *)p);
-  sgemm__count_access(SGEMM__COUNT_LOAD_SHARED, (const float *)p, 4);
+  for (i = 0; i < pieces; i++)
+    sgemm__count_access(SGEMM__COUNT_LOAD_DEALT, (const float *)(p + (uintptr_t)(i * apart)), 4);
   told[half][lane] = p;
   sgemm__warp_barrier();
-  for (i = 0; i < 4; i++)
-    r[i] = sgemm__cpu_written((const float *)told[half][8 * i + lane / 4] + lane % 4);
+  for (i = 0; i < 4 * pieces; i++)
+    r[i] = sgemm__cpu_written((const float *)(told[half][i % 4 * 8 + lane / 4] + (uintptr_t)(i / 4 * apart)) +
+                              lane % 4);
 }
 
 #define SGEMM__ARRIVALS 1

@@ -15,7 +15,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).absolute().parent.parent
 ARCHITECTURES = {"sm80": "sm_80", "sm86": "sm_86", "sm90a": "sm_90a"}
 OPS = ["nn", "nt", "tn", "tt"]
-KERNEL = re.compile(r"Compiling entry function 'sgemm_(\w+?)(?:_(nn|nt|tn|tt))?'.*?Used (\d+) registers([^\n]*)", re.S)
+KERNEL = re.compile(r"Compiling entry function 'sgemm_(\w+?)_(nn|nt|tn|tt)'.*?Used (\d+) registers([^\n]*)", re.S)
 
 
 def measure(nvcc, arch):
@@ -27,8 +27,9 @@ def measure(nvcc, arch):
     kernels = {}
     for variant, op, registers, rest in KERNEL.findall(log):
         shared = re.search(r"(\d+) bytes smem", rest)
-        for each in [op] if op else OPS if shared else []:  # one for all ops has mbarriers, or no body on this arch
-            kernels.setdefault(variant, {})[each] = (int(registers), int(shared[1]) if shared else 0)
+        if variant.startswith("tma") and not shared:  # no mbarriers: no body on this architecture
+            continue
+        kernels.setdefault(variant, {})[op] = (int(registers), int(shared[1]) if shared else 0)
     names = re.findall(r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+),", (ROOT / "sgemm_kernels.cuh").read_text())
     return {v: kernels[v] for v in ("{}_{}x{}x{}_{}x{}".format(*row) for row in names) if v in kernels}
 

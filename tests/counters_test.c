@@ -151,8 +151,7 @@ typedef struct way {
 static way way_of(const sgemm_variant_info *v, int E, int T, int along_k) {
   way w = {E, along_k, v->bufs >= 3 && SGEMM__QUADS(T, v->BK, along_k), v->V, SGEMM__WIDE(v->BK, v->V), 0};
   if (v->packs) {
-    w.along_k = 0;
-    w.bulk = E * v->BK;
+    w.bulk = SGEMM__BOX * (along_k ? E : v->BK);
   } else if (v->bufs >= 3) { /* what a copy turns it cannot take four at a time */
     w.V = along_k && !w.quads ? 1 : 4;
     w.W = w.quads ? v->BK : 8;
@@ -203,7 +202,7 @@ static void tile_multiples(sgemm_variant variant) {
 }
 
 /* Wavefronts of shared memory: one an access of 4 bytes; of 16, 2 a load where lanes lie in squares, in rows 2 for A,
-   4 for B, in a column 4 for A, 2 for B; 4 a store and a load of the sum over slices. */
+   4 for B, in a column 4 for A, 2 for B; 4 where lanes have their own k, a store and a load of the sum over slices. */
 static void wavefronts(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
@@ -225,7 +224,7 @@ static void wavefronts(sgemm_variant variant) {
     } else {
       if (lanes_of(v) == 32)
         COUNT(v, ops, &c, shared_load_wavefronts,
-              (column ? 4 : 2) * from_a + (row ? 4 : 2) * from_b + summed(v, s) / 32);
+              (column || v->packs ? 4 : 2) * from_a + (row || v->packs ? 4 : 2) * from_b + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_wavefronts, placed / 32 + conflicts + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_requests,
             (v->packs ? c.global_load_requests : turned / 32 + (placed - turned) / 128) + summed(v, s) / 128);
@@ -258,11 +257,15 @@ static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld,
   const int all = aligned &&
                   ((rows >= E && depth >= v->BK) || (v->bufs >= 3 && w.V == 4 && (w.along_k ? depth : rows) % 4 == 0));
   int start, f, lane;
-  if (w.bulk) { /* one request; of each row what exists */
-    int64_t k;
-    sum->requests++;
-    for (k = 0; k < v->BK && k < depth; k++)
-      sum->sectors += (first + k * ld + (rows < E ? rows : E) - 1) / 8 - (first + k * ld) / 8 + 1;
+  if (w.bulk) { /* a request a box; of each of its rows what exists */
+    const int64_t e = rows < E ? rows : E, k = depth < v->BK ? depth : v->BK;
+    const int64_t wide = w.along_k ? k : e, high = w.along_k ? e : k;
+    int64_t box, row;
+    for (box = 0; box < (w.along_k ? v->BK : E); box += SGEMM__BOX) {
+      sum->requests++;
+      for (row = first + box; row < first + box + high * ld && box < wide; row += ld)
+        sum->sectors += (row + (wide - box < SGEMM__BOX ? wide - box : SGEMM__BOX) - 1) / 8 - row / 8 + 1;
+    }
     return;
   }
   for (start = 0; start < E * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
@@ -284,12 +287,19 @@ static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld,
     sum->conflicts += conflicts_of(v, w, E * v->BK);
 }
 
+/* What tensor maps cannot describe is packed along k, in rows of whole SGEMM__PACK_K: the ops of a kernel that is given so. */
+static int packed_a(const sgemm_variant_info *v, int ops, size s) { return v->packs && (ops / 2 ? s.m : s.k) % 4 != 0; }
+static int packed_b(const sgemm_variant_info *v, int ops, size s) { return v->packs && (ops % 2 ? s.k : s.n) % 4 != 0; }
+static int ops_of_kernel(const sgemm_variant_info *v, int ops, size s) {
+  return (packed_a(v, ops, s) ? 0 : ops / 2 * 2) + (packed_b(v, ops, s) ? 1 : ops % 2);
+}
+
 static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
-  const way a = way_of_a(v, ops), b = way_of_b(v, ops);
-  /* What tensor maps cannot describe is packed in whole tiles. */
-  const int packed_a = v->packs && (ops / 2 == 0 || s.m % 4 != 0), packed_b = v->packs && (ops % 2 || s.n % 4 != 0);
-  const int64_t lda = packed_a ? covered(v, s).m : a.along_k ? s.k : s.m;
-  const int64_t ldb = packed_b ? covered(v, s).n : b.along_k ? s.k : s.n;
+  const int given = ops_of_kernel(v, ops, s);
+  const way a = way_of_a(v, given), b = way_of_b(v, given);
+  const int64_t packed = sgemm__ceil_div(s.k, SGEMM__PACK_K) * SGEMM__PACK_K;
+  const int64_t lda = packed_a(v, ops, s) ? packed : a.along_k ? s.k : s.m;
+  const int64_t ldb = packed_b(v, ops, s) ? packed : b.along_k ? s.k : s.n;
   fetched sum = {0, 0, 0};
   int64_t i, j, k;
   for (i = 0; i < s.m; i += v->BM)
@@ -302,16 +312,17 @@ static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
 }
 
 /* The requests for C: piece by piece of V results, as "Which results of the tile a thread owns" describes it. Of the slices
-   each stores some of the pieces, in the same places. */
-static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64_t *sectors) {
-  const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n;
-  const int pieces = v->TM * v->TN / v->V, wide = v->TN / v->V;
+   each stores some of the pieces, in the same places; of tma's, which are lanes side by side, each another piece. */
+static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
+  const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n,
+            given = ops_of_kernel(v, ops, s);
+  const int at_once = v->packs ? v->slices : 1, pieces = v->TM * v->TN / v->V / at_once, wide = v->TN / v->V;
   int64_t row0, col0;
   int w, piece, lane, f;
   *requests = *sectors = 0;
   for (row0 = 0; row0 < s.m; row0 += v->BM)
     for (col0 = 0; col0 < s.n; col0 += v->BN)
-      for (w = 0; w < SGEMM__THREADS(v->BM, v->BN, v->TM, v->TN, 1) / lanes_of(v); w++)
+      for (w = 0; w < SGEMM__THREADS(v->BM, v->BN, v->TM, v->TN, at_once) / lanes_of(v); w++)
         for (piece = 0; piece < pieces; piece++) {
           int64_t whole[32], parts[4][32];
           int wholes = 0, count[4] = {0};
@@ -329,6 +340,13 @@ static void stores(const sgemm_variant_info *v, size s, int64_t *requests, int64
             }
             row = row0 + t / group / (v->BN / v->WN) * v->WM + (i / v->V * lanes_m + m) * v->V + i % v->V;
             col = col0 + t / group % (v->BN / v->WN) * v->WN + (j * lanes_n + n) * v->V;
+            if (v->packs) {
+              const int own = piece * 4 + lane % 4, r = own / 2, c = own % 2; /* of 16 rows of two pieces */
+              m = lane / 16;
+              n = lane / 4 % 4;
+              row = row0 + w / (v->BN / 32) * 32 + (given / 2 ? m * 16 + r : r / 4 * 8 + m * 4 + r % 4);
+              col = col0 + w % (v->BN / 32) * 32 + (given % 2 ? c * 16 + n * 4 : n % 2 * 16 + n / 2 * 8 + c * 4);
+            }
             if (row < s.m && v->V == 4 && col + 4 <= s.n)
               whole[wholes++] = row * ldc_of(s) + col;
             else
@@ -353,7 +371,7 @@ static void ragged(sgemm_variant variant) {
       fetched f = {0, 0, 0};
       int64_t requests, sectors;
       closed_forms(v, ops, s, &c);
-      stores(v, s, &requests, &sectors);
+      stores(v, ops, s, &requests, &sectors);
       COUNT(v, ops, &c, global_store_requests, requests);
       COUNT(v, ops, &c, global_store_sectors, sectors);
       if (!direct(v)) {

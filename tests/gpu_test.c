@@ -20,6 +20,52 @@ static sgemm_variant compiled_from(int variant) {
 }
 #define FOR_EACH_ROW(v) for (v = compiled_from(0); v < SGEMM_VARIANT_COUNT; v = compiled_from(v + 1))
 
+/* ---- Races ------------------------------------------------------------------------------------------------------- */
+
+/* Rows that copies feed, where they meet each other the most: full SMs, hundreds of buffers, many times. Any two runs have
+   the same bits. */
+Test(races, same_bits_each_time, .timeout = 300) {
+  enum { SIZE = 3072, RUNS = 24 };
+  const size_t bytes = sizeof(float) * SIZE * SIZE;
+  float *A, *B, *C, *first = (float *)malloc(bytes), *again = (float *)malloc(bytes);
+  void *workspace;
+  const size_t room = (size_t)256 << 20;
+  int v, ops, i;
+  cr_assert(first != NULL && again != NULL);
+  CUDA(cudaMalloc((void **)&A, bytes));
+  CUDA(cudaMalloc((void **)&B, bytes));
+  CUDA(cudaMalloc((void **)&C, bytes));
+  CUDA(cudaMalloc(&workspace, room));
+  for (i = 0; i < SIZE * SIZE; i++) {
+    first[i] = (float)(i * 7919LL % 1021 - 510) / 511.0f;
+    again[i] = (float)(i * 104729LL % 997 - 498) / 499.0f;
+  }
+  CUDA(cudaMemcpy(A, first, bytes, cudaMemcpyHostToDevice));
+  CUDA(cudaMemcpy(B, again, bytes, cudaMemcpyHostToDevice));
+  FOR_EACH_ROW(v)
+  for (ops = 0; ops < 4 && sgemm_variant_get((sgemm_variant)v)->packs; ops++) {
+    sgemm_params p = sgemm_params_init(ops / 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, SIZE, SIZE, SIZE);
+    p.A = A;
+    p.B = B;
+    p.C = C;
+    p.workspace = workspace;
+    p.workspace_bytes = (int64_t)room;
+    for (i = 0; i < RUNS; i++) {
+      CUDA(cudaMemset(C, 255, bytes));
+      cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_SUCCESS);
+      CUDA(cudaMemcpy(i == 0 ? first : again, C, bytes, cudaMemcpyDeviceToHost));
+      cr_assert(i == 0 || memcmp(first, again, bytes) == 0, "%s, ops %d, run %d",
+                sgemm_variant_get((sgemm_variant)v)->name, ops, i);
+    }
+  }
+  CUDA(cudaFree(A));
+  CUDA(cudaFree(B));
+  CUDA(cudaFree(C));
+  CUDA(cudaFree(workspace));
+  free(first);
+  free(again);
+}
+
 /* ---- Streams, graphs, threads, devices --------------------------------------------------------------------------- */
 
 /* A multiplication with all the workspace that it asks for. */
