@@ -4,8 +4,8 @@
    To add a variant, add a row to SGEMM_VARIANTS: the enum, the checks, the kernels, the info array, the tests and the
    ladder expand the table. To add a stage, add a line to SGEMM_STAGES, a body and its shell.
 
-   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B), but for rows
-             of tma, which have one kernel for all.
+   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B); in tma after
+             packing, which leaves along k what it packs.
    READING   table -> stamping -> primitives -> phases -> bodies -> launch. A body's sections come in the same order each
              time: indices, tile pointers, accumulators, main loop, epilogue.
    LEGEND    e: an index along m (in A's tile) or n (in B's), k: along the dot product; fetch: global memory -> registers,
@@ -28,7 +28,7 @@
   X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                              \
   X(async,          "cp.async: tiles on their way past the registers, several in flight")                              \
   X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")                \
-  X(tma,            "tensor maps: the copies of one thread feed warps that only multiply")
+  X(tma,            "tensor maps: the copies of one thread feed warps that only multiply, k dealt to their lanes")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
      stage   [symbol] of SGEMM_STAGES
