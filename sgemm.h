@@ -284,8 +284,8 @@ typedef struct sgemm__args {
   int when_fired;            /* where there is a verdict: 1: the kernel runs if the guard fired; 0: if it did not */
   int trans_a, trans_b;      /* 1: op T */
   sgemm__operand a, b;       /* of a tensor mode or of tma */
-  uint32_t shares;           /* of tma: SMs that share the tiles that make no whole round of so many, 0: none do */
-  uint32_t groups;           /* the common divisor of these SMs and tiles: see sgemm__job_of() */
+  uint32_t shares;           /* of tma: blocks that share the tiles that make no whole round of so many, 0: none do */
+  uint32_t groups;           /* the common divisor of these shares and tiles: see sgemm__job_of() */
   uint32_t sums;             /* of these tiles: threads that share each sum, a power of two up to 8 */
   float *partials;           /* of tma: two partial tiles a share, of */
   int BM, BN;                /* rows and columns each */
@@ -324,8 +324,7 @@ static inline sgemm__view sgemm__view_of(const sgemm__args *args, int of_b, int 
 #include "sgemm_kernels.cuh" /* the stages, the variants, and under SGEMM_IMPLEMENTATION the kernels */
 
 typedef struct sgemm_variant_info {
-  const char *name;       /* sgemm_tiled_32x32x32_1x1; its kernels append _nn, _nt, _tn, _tt for the ops of A and B,
-                             where a row has not one for all */
+  const char *name;       /* sgemm_tiled_32x32x32_1x1; its kernels append _nn, _nt, _tn, _tt for the ops of A and B */
   const char *stage_name; /* tiled */
   const char *reason;     /* why the row is there */
   sgemm_stage stage;
@@ -588,7 +587,7 @@ typedef struct sgemm_plan {
   sgemm_variant variant;
   int ranks; /* blocks of a cluster that share a tile's k: 1, 2, 4 or 8; above 1 for rows with split, from sm_90 on */
   int planes; /* partial results in the workspace, summed by a second launch; above 1 for rows with 3 or more buffers. Of a
-                 row that packs: SMs that share the tiles that make no whole round of so many, 1: none do */
+                 row that packs: blocks that share the tiles that make no whole round of so many, 1: none do */
 } sgemm_plan;
 
 /* Params as a kernel wants them. Column-major is the transposed product, C' = op(B)' op(A)', so the operands change
@@ -904,10 +903,10 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double rounds = (double)(int64_t)(blocks / round), left = blocks - rounds * round;
   /* Of the last round, on the busiest SM; 1e-9 is more than the rounding of per_sm. */
   const double rest = sgemm__ceil(left * q->per_sm - 1e-9);
-  /* Shares that are no whole parts of a tile end one and begin another. */
+  /* Shares that are no whole parts of a tile end one and begin another, which takes its place on an SM anew. */
   const double jobs = shared && left > 0.0 ? 1.0 + ((int64_t)round % (int64_t)left > 0) : 1.0;
-  /* Who sums the parts of a tile, up to 8 warps, waits for memory once for 8 of a warp's. */
-  const double waits = jobs > 0.0 && left > 0.0 && shared ? sgemm__ceil(round / left / 64.0) : 1.0;
+  /* Of many parts of a tile 8 warps sum as many each, and wait for memory, some 2000 clocks, once for 8 of them. */
+  const double waits = shared && left > 0.0 ? sgemm__ceil(round / left / 64.0) : 1.0;
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
