@@ -732,52 +732,52 @@ static const sgemm__figures sgemm__measured = {2550,
                                                0.698,
                                                1.39e-05,
                                                {
-                                                   {11.6, 1742},   /* sgemm_naive_32x32x1_1x1 */
-                                                   {14.0, 2134},   /* sgemm_coalesced_32x32x1_1x1 */
-                                                   {17.8, 3064},   /* sgemm_tiled_16x16x16_1x1 */
-                                                   {17.2, 1813},   /* sgemm_tiled_32x32x32_1x1 */
-                                                   {35.8, 3487},   /* sgemm_tile1d_64x64x8_8x1 */
-                                                   {44.3, 3063},   /* sgemm_tile1d_64x64x32_8x1 */
-                                                   {72.3, 11308},  /* sgemm_tile2d_128x128x8_8x8 */
-                                                   {81.2, 3063},   /* sgemm_vectorized_128x128x8_8x8 */
-                                                   {90.5, 6432},   /* sgemm_warptiled_128x128x16_8x16 */
-                                                   {83.4, 3718},   /* sgemm_warptiled_128x128x8_8x8 */
-                                                   {113.3, 7219},  /* sgemm_doublebuffered_128x256x8_16x8 */
-                                                   {100.3, 4188},  /* sgemm_doublebuffered_128x128x8_8x8 */
-                                                   {104.8, 4630},  /* sgemm_doublebuffered_128x64x16_8x8 */
-                                                   {84.5, 3361},   /* sgemm_doublebuffered_64x64x16_8x4 */
-                                                   {71.2, 2069},   /* sgemm_doublebuffered_32x64x16_4x4 */
-                                                   {63.2, 2028},   /* sgemm_doublebuffered_32x32x16_4x4 */
-                                                   {113.2, 9118},  /* sgemm_async_128x256x16_16x8 */
-                                                   {117.2, 9227},  /* sgemm_async_128x256x8_16x8 */
-                                                   {112.5, 8410},  /* sgemm_async_256x128x8_16x8 */
-                                                   {111.2, 4525},  /* sgemm_async_64x128x16_8x8 */
-                                                   {109.2, 4588},  /* sgemm_async_128x64x16_8x8 */
-                                                   {94.6, 2906},   /* sgemm_async_64x64x16_8x4 */
-                                                   {99.4, 3834},   /* sgemm_async_64x64x8_8x8 */
-                                                   {97.0, 3717},   /* sgemm_async_32x128x32_8x4 */
-                                                   {91.4, 3255},   /* sgemm_async_128x32x32_4x8 */
-                                                   {95.4, 4879},   /* sgemm_splitk_64x128x16_8x8 */
-                                                   {91.7, 3899},   /* sgemm_splitk_64x64x32_8x4 */
-                                                   {83.6, 3106},   /* sgemm_splitk_32x64x32_8x4 */
-                                                   {75.9, 3184},   /* sgemm_splitk_32x32x64_4x4 */
-                                                   {80.8, 3009},   /* sgemm_splitk_16x128x32_16x4 */
-                                                   {66.2, 2609},   /* sgemm_splitk_8x128x32_8x4 */
-                                                   {52.7, 3259},   /* sgemm_splitk_4x128x32_4x4 */
-                                                   {78.1, 3434},   /* sgemm_splitk_128x16x32_4x16 */
-                                                   {63.3, 2820},   /* sgemm_splitk_128x8x32_4x8 */
-                                                   {45.0, 2628},   /* sgemm_splitk_128x4x32_4x4 */
-                                                   {79.6, 2787},   /* sgemm_splitk_16x32x128_4x4 */
-                                                   {56.3, 2486},   /* sgemm_splitk_8x32x128_4x4 */
-                                                   {47.7, 3895},   /* sgemm_splitk_4x32x128_4x4 */
-                                                   {79.1, 2715},   /* sgemm_splitk_32x16x128_4x4 */
-                                                   {62.9, 2507},   /* sgemm_splitk_32x8x128_4x4 */
-                                                   {42.1, 3519},   /* sgemm_splitk_32x4x128_4x4 */
-                                                   {123.5, 10650}, /* sgemm_tma_64x128x64_16x8 */
-                                                   {123.0, 10585}, /* sgemm_tma_128x64x64_16x8 */
-                                                   {117.0, 7826},  /* sgemm_tma_64x64x32_16x8 */
-                                                   {122.9, 10837}, /* sgemm_tma_32x256x64_16x8 */
-                                                   {121.5, 10898}, /* sgemm_tma_256x32x64_16x8 */
+                                                   {11.6, 1742},  /* sgemm_naive_32x32x1_1x1 */
+                                                   {14.0, 2134},  /* sgemm_coalesced_32x32x1_1x1 */
+                                                   {17.8, 3064},  /* sgemm_tiled_16x16x16_1x1 */
+                                                   {17.2, 1813},  /* sgemm_tiled_32x32x32_1x1 */
+                                                   {35.8, 3487},  /* sgemm_tile1d_64x64x8_8x1 */
+                                                   {44.3, 3063},  /* sgemm_tile1d_64x64x32_8x1 */
+                                                   {72.3, 11308}, /* sgemm_tile2d_128x128x8_8x8 */
+                                                   {81.2, 3063},  /* sgemm_vectorized_128x128x8_8x8 */
+                                                   {90.5, 6432},  /* sgemm_warptiled_128x128x16_8x16 */
+                                                   {83.4, 3718},  /* sgemm_warptiled_128x128x8_8x8 */
+                                                   {113.3, 7219}, /* sgemm_doublebuffered_128x256x8_16x8 */
+                                                   {100.3, 4188}, /* sgemm_doublebuffered_128x128x8_8x8 */
+                                                   {104.8, 4630}, /* sgemm_doublebuffered_128x64x16_8x8 */
+                                                   {84.5, 3361},  /* sgemm_doublebuffered_64x64x16_8x4 */
+                                                   {71.2, 2069},  /* sgemm_doublebuffered_32x64x16_4x4 */
+                                                   {63.2, 2028},  /* sgemm_doublebuffered_32x32x16_4x4 */
+                                                   {113.2, 9118}, /* sgemm_async_128x256x16_16x8 */
+                                                   {117.2, 9227}, /* sgemm_async_128x256x8_16x8 */
+                                                   {112.5, 8410}, /* sgemm_async_256x128x8_16x8 */
+                                                   {111.2, 4525}, /* sgemm_async_64x128x16_8x8 */
+                                                   {109.2, 4588}, /* sgemm_async_128x64x16_8x8 */
+                                                   {94.6, 2906},  /* sgemm_async_64x64x16_8x4 */
+                                                   {99.4, 3834},  /* sgemm_async_64x64x8_8x8 */
+                                                   {97.0, 3717},  /* sgemm_async_32x128x32_8x4 */
+                                                   {91.4, 3255},  /* sgemm_async_128x32x32_4x8 */
+                                                   {95.4, 4879},  /* sgemm_splitk_64x128x16_8x8 */
+                                                   {91.7, 3899},  /* sgemm_splitk_64x64x32_8x4 */
+                                                   {83.6, 3106},  /* sgemm_splitk_32x64x32_8x4 */
+                                                   {75.9, 3184},  /* sgemm_splitk_32x32x64_4x4 */
+                                                   {80.8, 3009},  /* sgemm_splitk_16x128x32_16x4 */
+                                                   {66.2, 2609},  /* sgemm_splitk_8x128x32_8x4 */
+                                                   {52.7, 3259},  /* sgemm_splitk_4x128x32_4x4 */
+                                                   {78.1, 3434},  /* sgemm_splitk_128x16x32_4x16 */
+                                                   {63.3, 2820},  /* sgemm_splitk_128x8x32_4x8 */
+                                                   {45.0, 2628},  /* sgemm_splitk_128x4x32_4x4 */
+                                                   {79.6, 2787},  /* sgemm_splitk_16x32x128_4x4 */
+                                                   {56.3, 2486},  /* sgemm_splitk_8x32x128_4x4 */
+                                                   {47.7, 3895},  /* sgemm_splitk_4x32x128_4x4 */
+                                                   {79.1, 2715},  /* sgemm_splitk_32x16x128_4x4 */
+                                                   {62.9, 2507},  /* sgemm_splitk_32x8x128_4x4 */
+                                                   {42.1, 3519},  /* sgemm_splitk_32x4x128_4x4 */
+                                                   {122.0, 8364}, /* sgemm_tma_64x128x64_16x8 */
+                                                   {120.8, 8258}, /* sgemm_tma_128x64x64_16x8 */
+                                                   {116.5, 6537}, /* sgemm_tma_64x64x32_16x8 */
+                                                   {121.4, 8634}, /* sgemm_tma_32x256x64_16x8 */
+                                                   {121.0, 8695}, /* sgemm_tma_256x32x64_16x8 */
                                                }};
 /* END figures */
 
@@ -1610,7 +1610,8 @@ static inline sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t 
   roomy.workspace_bytes = INT64_MAX;
   plan = sgemm_select(&roomy, SGEMM_STAGE_COUNT, &machine);
   tensor = sgemm_tensor_select(&roomy, &machine);
-  *bytes = tensor.tensor != SGEMM_TENSOR_COUNT ? sgemm_tensor_workspace(&tensor, p) : sgemm_plan_workspace(&plan, p);
+  *bytes = tensor.tensor != SGEMM_TENSOR_COUNT ? sgemm_tensor_workspace(&tensor, p)
+                                               : sgemm_plan_workspace(&plan, &roomy);
   return SGEMM_SUCCESS;
 }
 

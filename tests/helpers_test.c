@@ -493,7 +493,8 @@ Test(selection, a_row_alone_is_cut_by_k_alone) {
   }
 }
 
-/* With as much as sgemm_workspace_query() says a call is at its best; the best plan is gone with 16 bytes less. */
+/* With as much as sgemm_workspace_query() says a call is at its best; the best plan is gone with 16 bytes less, or packs
+   less. */
 Test(selection, workspace_query) {
   int with = 0, which, i;
   compile(SGEMM_STAGE_COUNT);
@@ -506,7 +507,7 @@ Test(selection, workspace_query) {
       roomy.workspace_bytes = INT64_MAX;
       best = sgemm_select(&roomy, SGEMM_STAGE_COUNT, &m);
       cr_assert(sgemm_workspace_query(&p, &bytes) == SGEMM_SUCCESS);
-      cr_assert(bytes == sgemm_plan_workspace(&best, &p) && bytes >= 0, "shape %d, machine %d", i, which);
+      cr_assert(bytes == sgemm_plan_workspace(&best, &roomy) && bytes >= 0, "shape %d, machine %d", i, which);
       point(&p, bytes);
       plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
       cr_assert(same_plan(&plan, &best), "shape %d, machine %d", i, which);
@@ -516,8 +517,9 @@ Test(selection, workspace_query) {
       if (bytes > 0) {
         p.workspace_bytes = bytes - 16;
         plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
-        cr_assert(!same_plan(&plan, &best) && sgemm_plan_workspace(&plan, &p) < bytes, "shape %d, machine %d", i,
+        cr_assert(!same_plan(&plan, &best) || sgemm_plan_workspace(&best, &p) < bytes, "shape %d, machine %d", i,
                   which);
+        cr_assert(sgemm_plan_workspace(&plan, &p) < bytes, "shape %d, machine %d", i, which);
         with++;
       }
     }
