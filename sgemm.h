@@ -630,15 +630,16 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
 /* What a call makes of an operand, split or packed: fewer matrices than the batch where all of it shares one. */
 static inline int64_t sgemm__matrices_of(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
 
-/* 1 if a tensor map can describe an operand, so that tma takes it as it is: all its rows from multiples of 16 bytes on, and from one matrix of the batch to the next whole rows (CUDA Driver API, cuTensorMapEncodeTiled; strides
-   are below 2^40 bytes there). NULL counts as aligned: who asks for a workspace may not have the pointers yet. */
+/* 1 if a tensor map can describe an operand, so that tma takes it as it is: all its rows from multiples of 16 bytes on, and
+   from one matrix of the batch to the next whole rows (CUDA Driver API, cuTensorMapEncodeTiled; strides are below 2^40
+   bytes there). NULL counts as aligned: who asks for a workspace may not have the pointers yet. */
 static inline int sgemm__mappable(const float *X, int64_t ld, int64_t matrices, int64_t stride) {
   const int64_t most = INT64_C(1) << 38;
   return (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < most && (matrices <= 1 || (stride % ld == 0 && stride < most));
 }
 
-/* 1 if B of op NN is better packed along k, which doubles its bytes once, than taken as it is. Its fragments of 4 columns cost
-   the loop 4 % where A's are of 4 k (docs/performance.md); packing moves 8 bytes for every m FMAs of an element. */
+/* 1 if B of op NN is better packed along k, where there is room, than taken as it is: with A along k and B along n the loop
+   is 4 % slower (docs/performance.md), and packing moves 8 bytes for the m FMAs of an element. */
 static inline int sgemm__turns(const sgemm__args *args) {
   return !args->trans_a && !args->trans_b && args->m > SGEMM__TURN_ROWS;
 }

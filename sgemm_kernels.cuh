@@ -1722,11 +1722,11 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
   }
 }
 
-/* tma: a warpgroup of which one thread copies and two that multiply, with their accumulators in 240 registers a thread. They
-   meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp
-   arrives when it has read the buffer for the last time. So no warp waits for another but by way of the copies, and there is
-   nothing in the loop but loads of fragments and FMAs. The fragments of 4 k load while those before multiply, across buffers
-   too, as in sgemm__pipelined(). */
+/* tma: a warpgroup of which one thread copies and two that multiply, with 240 registers a thread; or one of 232, where
+   two blocks share an SM. They meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`,
+   at which each multiplying warp arrives when it has read the buffer for the last time. So no warp waits for another
+   but by way of the copies, and there is nothing in the loop but loads of fragments and FMAs. The fragments of 4 k
+   load while those before multiply, across buffers too, as in sgemm__pipelined(). */
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                               const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
                               float *b) {
