@@ -178,16 +178,19 @@ static void batches(sgemm_variant variant) {
                                       {SHARED, PACKED, PACKED},  {PACKED, SHARED, GAP},
                                       {SHARED, SHARED, PACKED},  {INTERLEAVED, INTERLEAVED, INTERLEAVED},
                                       {PACKED, GAP, INTERLEAVED}};
+  enum { LAYOUTS = sizeof layouts / sizeof *layouts };
   const sgemm_variant_info v = tile_of(variant);
-  unsigned i;
-  for (i = 0; i < sizeof layouts / sizeof *layouts; i++) {
-    problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v.BM + 4, v.BN + 8, v.BK + 12, EXACT);
+  int c;
+  for (c = 0; c < (v.packs ? 2 : 1) * LAYOUTS; c++) { /* the second time with rows that have to be packed */
+    const int i = c % LAYOUTS, odd = c / LAYOUTS;
+    problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v.BM + 4 + odd, v.BN + 8 + odd, v.BK + 12 + odd,
+                           EXACT);
     q.p.batch = 3;
     q.p.beta = i % 2 ? 0.5f : 0.0f;
     lay(layouts[i][0], q.p.batch, &q.p.lda, &q.p.stride_a);
     lay(layouts[i][1], q.p.batch, &q.p.ldb, &q.p.stride_b);
     lay(layouts[i][2], q.p.batch, &q.p.ldc, &q.p.stride_c);
-    CHECK(problem_solve(&q, schedule((int)i)));
+    CHECK(problem_solve(&q, schedule(i)));
   }
 }
 
@@ -234,10 +237,10 @@ static void plan_case(sgemm_variant variant, int ranks, int planes, int shape, i
   CHECK(problem_solve(&q, schedule(c)));
 }
 
-/* Six tiles, shared by fewer SMs and by more, with and without a common divisor, and by more than there are steps, so that
-   some of them have nothing to do. */
+/* Six tiles, shared by fewer blocks and by more, with and without a common divisor, and by so many more than there are steps
+   that most of them have nothing to do and several warps sum a tile's parts. */
 static void shared_tiles(sgemm_variant variant) {
-  static const int shares[4] = {4, 9, 10, 40};
+  static const int shares[4] = {4, 9, 10, 100};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int i;
   for (i = 0; i < 4; i++) {
