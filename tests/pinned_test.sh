@@ -4,14 +4,14 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# The table as its own preprocessor expands it, a line a row: ROW stage production name packs.
+# The table as its own preprocessor expands it, a line a row: ROW stage production name.
 cat > "$work/rows.c" <<'TABLE'
 #include "sgemm.h"
 #define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                         \
-  ROW stage production SGEMM__NAME(stage, BM, BN, BK, TM, TN) SGEMM__PACKS_##stage
+  ROW stage production SGEMM__NAME(stage, BM, BN, BK, TM, TN)
 SGEMM_VARIANTS(ROW_OF)
 TABLE
-gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+ [01]' > "$work/rows"
+gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
 
 # The kernels of the tensor modes, which builds have that are not of one stage.
 cat > "$work/tensors.c" <<'TABLE'
@@ -23,10 +23,9 @@ SGEMM_TENSORS(TENSOR_OF)
 TABLE
 tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9_]+' | sed 's/TENSOR //')
 
-# kernels AWK_CONDITION: the kernels of the rows that meet it, one for all ops where they pack, and those that every build
-# has.
+# kernels AWK_CONDITION: the kernels of the rows that meet it, and those that every build has.
 kernels() {
-  awk "$1"' { for (i = 1; i <= 4 && !$5; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2); if ($5) print $4 }
+  awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }
     END { print "sgemm_sum_planes"; print "sgemm_pack"; print "sgemm_sum_shares" }' "$work/rows" | sort
 }
 
