@@ -1377,6 +1377,8 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
 
 /* Where a fragment's step k lies among its registers: two steps, of which one loads while the other multiplies; of quads
    two times four. */
+/* Chains of FMAs a result: two where a block has all of a long k, which halves their length. */
+#define SGEMM__CHAINS(slices) ((slices) >= 8 ? 2 : 1)
 #define SGEMM__STEPS(T) ((T) == 4 ? 32 : 2 * (T))
 SGEMM__DEVICE int sgemm__step_at(int T, int quads, int k) { return quads ? k / 4 % 2 * 16 + k % 4 : k % 2 * T; }
 
@@ -1404,6 +1406,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   /* Rows of 8 x 8, 16 deep, are slower by it, and upright ones with op NN. */
   const int anyway = sgemm__load_anyway((s->TM * s->TN != 64 || s->BK < 16) &&
                                         !(s->BM > s->BN && s->a_along_k && !s->b_along_k));
+  const int chains = SGEMM__CHAINS(s->slices);
   sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k, tile.A + begin * (s->a_along_k ? 1 : p->lda),
@@ -1415,7 +1418,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   int64_t rest = (begin + share < plane_end ? begin + share : plane_end) - begin, ahead = rest;
   int i, k;
   SGEMM__UNROLL
-  for (i = 0; i < s->TM * s->TN; i++)
+  for (i = 0; i < chains * s->TM * s->TN; i++)
     acc[i] = 0.0f;
   tile.C += plane * p->stride_plane;
   /* Main loop. The indices were reckoned while the kernel before may still have been at work. */
@@ -1461,11 +1464,15 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
           sgemm__load_step(b + sgemm__step_at(s->TN, b_quads, next), from + buffer_b, s->BN, s->BK, b_quads, place.col,
                            slice_k + next, s->TN, place.across);
       }
-      sgemm__multiply_fragments(acc, a + sgemm__step_at(s->TM, a_quads, k), a_quads ? 4 : 1,
-                                b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN, 0);
+      sgemm__multiply_fragments(acc + k % chains * s->TM * s->TN, a + sgemm__step_at(s->TM, a_quads, k),
+                                a_quads ? 4 : 1, b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN,
+                                0);
     }
   }
   /* Epilogue. */
+  SGEMM__UNROLL
+  for (i = 0; i < (chains - 1) * s->TM * s->TN; i++)
+    acc[i] += acc[s->TM * s->TN + i];
   if (s->slices > 1)
     sgemm__store_sums(p, s, &tile, &place, &part, shared, acc);
   else
@@ -1905,7 +1912,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {                        \
     const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
-    float acc[(TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                                                  \
+    float acc[SGEMM__CHAINS(slices) * (TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                          \
     sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
   }
 
