@@ -1611,7 +1611,7 @@ static inline sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t 
   roomy.workspace_bytes = INT64_MAX;
   plan = sgemm_select(&roomy, SGEMM_STAGE_COUNT, &machine);
   tensor = sgemm_tensor_select(&roomy, &machine);
-  *bytes = tensor.tensor != SGEMM_TENSOR_COUNT ? sgemm_tensor_workspace(&tensor, p)
+  *bytes = tensor.tensor != SGEMM_TENSOR_COUNT ? sgemm_tensor_workspace(&tensor, &roomy)
                                                : sgemm_plan_workspace(&plan, &roomy);
   return SGEMM_SUCCESS;
 }

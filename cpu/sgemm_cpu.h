@@ -983,7 +983,8 @@ static void *sgemm__cpu_work(void *grid) {
   w.order = (int *)malloc((size_t)w.grid->size.threads * sizeof *w.order);
   sgemm__cpu = &w;
   for (t = 0; t < ranks && w.grid->size.shared > 0; t++) {
-    w.dynamic[t] = (char *)aligned_alloc(1024, (w.grid->size.shared + 1023) / 1024 * 1024); /* C11 asks for multiples */
+    /* C11 asks for a size that is a multiple of the alignment. */
+    w.dynamic[t] = (char *)aligned_alloc(1024, (size_t)sgemm__ceil_div(w.grid->size.shared, 1024) * 1024);
     if (w.dynamic[t] == NULL)
       sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the shared memory", NULL, 0);
   }
