@@ -285,10 +285,11 @@ typedef struct sgemm__args {
   int trans_a, trans_b;      /* 1: op T */
   sgemm__operand a, b;       /* of a tensor mode or of tma */
   uint32_t shares;           /* of tma: blocks that share the tiles that make no whole round of so many, 0: none do */
-  uint32_t groups;           /* the common divisor of these shares and tiles: see sgemm__job_of() */
-  uint32_t sums;             /* of these tiles: threads that share each sum, a power of two up to 8 */
+  uint32_t share_steps;      /* of BK, that each of them gets, */
+  uint32_t share_more;       /* and how many get one more */
+  uint32_t sums;             /* of these tiles: threads that share each sum, a power of two up to 32 */
   float *partials;           /* of tma: two partial tiles a share, of */
-  int BM, BN;                /* rows and columns each */
+  int BM, BN, BK;            /* rows and columns each; and k of a step */
 } sgemm__args;
 
 /* An operand of tma as its tensor map describes it: `high` rows of memory of `wide` elements, ld apart, of so many matrices;
@@ -618,10 +619,10 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.verdict = NULL;
   a.when_fired = 0;
   a.shares = 0;
-  a.groups = 1;
   a.partials = NULL;
   a.BM = 0;
   a.BN = 0;
+  a.BK = 0;
   a.trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N;
   a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
   return a;
@@ -664,6 +665,7 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
   k = sgemm__ceil_div(args->k, SGEMM__PACK_K) * SGEMM__PACK_K;
   args->BM = v->BM;
   args->BN = v->BN;
+  args->BK = v->BK;
   args->a.rows = sgemm__ceil_div(args->m, SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
   args->b.rows = sgemm__ceil_div(args->n, SGEMM__PACK_ROWS) * SGEMM__PACK_ROWS;
   args->a.batch = sgemm__matrices_of(args->batch, args->stride_a);
@@ -672,7 +674,7 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
   args->b.ready = sgemm__mappable(args->B, args->ldb, args->b.batch, args->stride_b);
   a_floats = args->a.ready ? 0 : args->a.rows * k * args->a.batch;
   b_floats = args->b.rows * k * args->b.batch;
-  partials = 2 * shares * v->BM * v->BN * args->batch;
+  partials = 2 * shares * v->BM * v->BN;
   args->b.ready = args->b.ready && !(sgemm__turns(args) && 4 * (a_floats + b_floats + partials) <= p->workspace_bytes);
   b_floats = args->b.ready ? 0 : b_floats;
   args->a.planes = p->workspace;
@@ -777,6 +779,7 @@ static const sgemm__figures sgemm__measured = {2550,
                                                    {122.0, 8364}, /* sgemm_tma_64x128x64_16x8 */
                                                    {120.8, 8258}, /* sgemm_tma_128x64x64_16x8 */
                                                    {116.5, 6537}, /* sgemm_tma_64x64x32_16x8 */
+                                                   {115.0, 6000}, /* sgemm_tma_32x32x128_16x8 */
                                                    {121.4, 8634}, /* sgemm_tma_32x256x64_16x8 */
                                                    {121.0, 8695}, /* sgemm_tma_256x32x64_16x8 */
                                                }};
@@ -876,11 +879,16 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.bytes = 4.0 * (v->BM + v->BN);
   r.pack = v->packs ? q->pack : 0.0;
-  r.plane = v->packs ? v->BM * v->BN * q->batch * 8.0 * q->ingest : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
+  r.plane = v->packs ? v->BM * v->BN * 8.0 * q->ingest : f->plane + q->m * q->n * q->batch * 8.0 * q->ingest;
   r.places = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
   r.least = f->launch + r.pack + sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.round, q->memory);
   return r;
+}
+
+/* How many threads share each sum of so many parts of a tile: each loads 8 parts at a time. */
+static inline uint32_t sgemm__sums_by(uint32_t parts) {
+  return parts >= 128 ? 32 : parts >= 64 ? 16 : parts >= 32 ? 8 : parts >= 16 ? 4 : parts >= 8 ? 2 : 1;
 }
 
 /* What cutting k costs beside the work itself. */
@@ -906,8 +914,9 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double rest = sgemm__ceil(left * q->per_sm - 1e-9);
   /* Shares that are no whole parts of a tile end one and begin another, which takes its place on an SM anew. */
   const double jobs = shared && left > 0.0 ? 1.0 + ((int64_t)round % (int64_t)left > 0) : 1.0;
-  /* Of many parts of a tile 8 warps sum as many each, and wait for memory, some 2000 clocks, once for 8 of them. */
-  const double waits = shared && left > 0.0 ? sgemm__ceil(round / left / 64.0) : 1.0;
+  /* Who sums many parts of a tile waits for memory, some 2000 clocks, once for 8 of them. */
+  const double parts = shared && left > 0.0 ? round / left : 1.0;
+  const double waits = sgemm__ceil(parts / (8.0 * sgemm__sums_by((uint32_t)parts)));
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
@@ -959,7 +968,7 @@ static inline void sgemm__consider(sgemm_variant variant, const sgemm_params *p,
       double cost;
       plan.planes = fill == 0               ? 1
                     : v->packs && fill == 1 ? machine->multiprocessors * v->resident
-                    : v->packs ? sgemm__even_shares(row.tiles / q->batch, machine->multiprocessors * v->resident)
+                    : v->packs              ? sgemm__even_shares(row.tiles, machine->multiprocessors * v->resident)
                     : places * fill < 128.0 ? (int)(places * fill)
                                             : 128;
       if ((fill > 0 && plan.planes < 2) ||
@@ -1236,16 +1245,6 @@ static inline sgemm_status sgemm__sum_planes_of(const sgemm__args *whole, const 
   return sgemm__launch(SGEMM__SUM_PLANES, 0, grid, &args, stream);
 }
 
-/* The greatest common divisor of two numbers above 0. */
-static inline uint32_t sgemm__gcd(uint32_t a, uint32_t b) {
-  while (b != 0) {
-    const uint32_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 /* The launches of a plan that packs: the operands that are not ready, the tiles, and the sum of those that SMs share. */
 static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm_params *p, uint32_t *verdict,
                                              sgemm_stream stream) {
@@ -1253,24 +1252,34 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   sgemm__args args, packed;
   const int64_t bytes = sgemm__packed_at(plan, p, &args);
   const int64_t tiles_m = sgemm__ceil_div(args.m, v->BM), tiles_n = sgemm__ceil_div(args.n, v->BN);
-  const int64_t tiles = tiles_m * tiles_n;
+  const int64_t tiles = tiles_m * tiles_n * args.batch;
   const int64_t deep = sgemm__ceil_div(args.k, SGEMM__PACK_K);
   const int64_t rows = (args.a.ready ? 0 : args.a.rows * args.a.batch) +
                        (args.b.ready ? 0 : args.b.rows * args.b.batch);
   const int64_t blocks = rows / SGEMM__PACK_ROWS * deep;
-  const uint32_t rest = args.shares > 0 ? (uint32_t)(tiles % args.shares) : 0; /* tiles that are shared */
-  const uint32_t parts = rest > 0 ? args.shares / rest : 0;                    /* of a tile */
-  const uint32_t sums_by = parts >= 32 ? 8 : parts >= 16 ? 4 : parts >= 8 ? 2 : 1;
+  const uint32_t rest = args.shares > 0 && args.k > 0 ? (uint32_t)(tiles % args.shares) : 0; /* tiles that are shared */
+  const uint32_t parts = rest > 0 ? args.shares / rest : 0;                                  /* of a tile */
+  const uint32_t sums_by = sgemm__sums_by(parts);
   const int64_t sums = (int64_t)rest * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * sums_by;
   sgemm__grid grid = {0, 1, 1, SGEMM__PACK_THREADS, 1, 0};
-  sgemm_status status = SGEMM_SUCCESS;
-  if (bytes == INT64_MAX || (double)tiles_m * (double)tiles_n + 2.0 * args.shares > 2147483647.0 ||
+  sgemm_machine machine;
+  int64_t places;
+  sgemm_status status = sgemm_machine_query(&machine);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  if (bytes == INT64_MAX || (double)tiles_m * (double)tiles_n * (double)args.batch + 2.0 * args.shares > 2147483647.0 ||
       blocks > 2147483647 || sums > 2147483647 || args.batch > (int64_t)65535 * 65535)
     return SGEMM_ERROR_GRID;
   args.tiles_m = (uint32_t)tiles_m;
   args.tiles_n = (uint32_t)tiles_n;
-  args.groups = rest > 0 ? sgemm__gcd(args.shares, rest) : 1;
   args.shares = rest > 0 ? args.shares : 0;
+  if (rest > 0) {
+    const double steps = (double)rest * (double)sgemm__ceil_div(args.k, v->BK);
+    if (steps >= 4294967296.0)
+      return SGEMM_ERROR_GRID;
+    args.share_steps = (uint32_t)steps / args.shares;
+    args.share_more = (uint32_t)steps % args.shares;
+  }
   args.sums = sums_by;
   args.verdict = verdict;
   args.when_fired = 1;
@@ -1293,8 +1302,8 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
     packed.ldb = deep * SGEMM__PACK_K;
     packed.stride_b = args.b.batch > 1 ? args.b.rows * packed.ldb : 0;
   }
-  grid.x = (unsigned)(tiles - rest) + (rest > 0 ? args.shares + rest - args.groups : 0);
-  sgemm__grid_batch(&grid, args.batch);
+  places = (int64_t)machine.multiprocessors * v->resident;
+  grid.x = (unsigned)(rest > 0 ? args.shares : tiles < places ? tiles : places);
   grid.threads = (unsigned)v->threads;
   grid.shared = (unsigned)v->shared;
   if (status == SGEMM_SUCCESS)

@@ -90,6 +90,7 @@
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: no copies between FMAs")           \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same upright")                                \
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: one's ends beside the other's FMAs") \
+  X(tma,              32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "warps share k")           \
   X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
   X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")
 
@@ -243,7 +244,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
   (4 * (bufs) * ((packs) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
 #define SGEMM__SHARED_BYTES(packs, split, BM, BN, BK, bufs, slices)                                                    \
   ((bufs) < 3 ? 0                                                                                                      \
-   : ((split) || (slices) > 1) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs)                \
+   : (split) && (slices) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs)                                  \
        ? (slices) * (BM) * (BN)*4                                                                                      \
        : SGEMM__TILE_BYTES(packs, BM, BN, BK, bufs))
 #define SGEMM__BLOCK_BYTES(packs, split, BM, BN, BK, bufs, slices)                                                     \
@@ -642,6 +643,17 @@ SGEMM__DEVICE void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int
 #endif
 }
 
+/* The way back, of 4 results a lane: lane 4g + q's i-th becomes element q of quad g of the i-th 128 bytes (PTX ISA,
+   "stmatrix"). p: the first of these 512 bytes and 16 for each lane. */
+SGEMM__DEVICE void sgemm__store_dealt(float *p, const float *r) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(sgemm__shared_address(p)),
+               "r"(__float_as_uint(r[0])), "r"(__float_as_uint(r[1])), "r"(__float_as_uint(r[2])),
+               "r"(__float_as_uint(r[3]))
+               : "memory");
+#endif
+}
+
 /* What the thread has read of shared memory is read before copies overwrite it, whoever asks for them later (PTX ISA,
    fence.proxy.async). An mbarrier alone does not see to that: with two blocks an SM, at 4096 cubed, one call in ten had wrong
    results. */
@@ -731,11 +743,18 @@ SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__f
 #else
 #define SGEMM__HAS_wgmma 1
 
-/* A block's 504 registers a thread of each warpgroup, dealt anew: 240 to those that multiply, 24 to that which copies
-   (PTX ISA, setmaxnreg). Each thread of a warpgroup calls its one of the two. */
+/* A block's 504 registers a thread of each of three warpgroups, dealt anew: 240 to those that multiply, 24 to that which
+   copies (PTX ISA, setmaxnreg); in tma, whose copying thread also reckons where the next tile is, 232 and 40, or 216 and 40
+   of the 256 that a block of two warpgroups has, of which an SM holds two. Each thread of a warpgroup calls its one. */
 SGEMM__DEVICE void sgemm__more_registers(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
-SGEMM__DEVICE void sgemm__more_registers_of_128(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
 SGEMM__DEVICE void sgemm__fewer_registers(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
+SGEMM__DEVICE void sgemm__registers_to_multiply(int threads) {
+  if (threads == 128)
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+  else
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+}
+SGEMM__DEVICE void sgemm__registers_to_copy(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
 
 /* Turns of warpgroups 0 and 1: one waits for its turn, and gives the other one its (PTX ISA, "bar", of 256 threads). */
 SGEMM__DEVICE void sgemm__turn_wait(int warpgroup) {
@@ -851,10 +870,9 @@ SGEMM__DEVICE sgemm__dealt sgemm__deal(const sgemm__args *p, uint32_t number) {
   return at;
 }
 
-SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
+SGEMM__DEVICE sgemm__tile sgemm__tile_of(const sgemm__args *p, const sgemm__shape *s, uint32_t number, int64_t batch) {
   const sgemm__dealt at = sgemm__deal(p, number);
   const int64_t row = (int64_t)at.row * s->BM, col = (int64_t)at.col * s->BN;
-  const int64_t batch = sgemm__block_yz();
   sgemm__tile tile;
   tile.A = p->A + batch * p->stride_a + row * (s->a_along_k ? p->lda : 1);
   tile.B = p->B + batch * p->stride_b + col * (s->b_along_k ? p->ldb : 1);
@@ -862,6 +880,10 @@ SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shap
   tile.rows = sgemm__clip(p->m - row, s->BM);
   tile.cols = sgemm__clip(p->n - col, s->BN);
   return tile;
+}
+
+SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
+  return sgemm__tile_of(p, s, number, sgemm__block_yz());
 }
 
 /* Which results of the tile a thread owns: TM x TN of them in pieces of V consecutive rows and columns; the pieces lie
@@ -1122,13 +1144,18 @@ SGEMM__DEVICE void sgemm__store_numbered(const sgemm__args *p, const sgemm__shap
   sgemm__store_at(p, s->V, tile, place->row + i / s->V * place->down + i % s->V, place->col + j * place->across, acc);
 }
 
-/* And for all of them. Rows of 8 x 8, from doublebuffered on, store a whole tile to which nothing is added, the usual case,
-   without asking for each piece; of larger rows that spoils the main loop, and smaller ones have no registers left for it. */
+/* 1 for a whole tile to which nothing is added, in rows of whole 16 bytes: the usual case. */
+SGEMM__DEVICE int sgemm__plain(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile) {
+  return tile->rows == s->BM && tile->cols == s->BN && p->beta == 0.0f && (uintptr_t)tile->C % 16 == 0 &&
+         p->ldc % 4 == 0;
+}
+
+/* And for all of them. Rows of 8 x 8, from doublebuffered on, store a plain tile without asking for each piece; of larger
+   rows that spoils the main loop, and smaller ones have no registers left for it. */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__place *place, const float *acc) {
   int piece;
-  if (s->bufs > 1 && s->TM * s->TN == 64 && tile->rows == s->BM && tile->cols == s->BN && p->beta == 0.0f &&
-      (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0) {
+  if (s->bufs > 1 && s->TM * s->TN == 64 && sgemm__plain(p, s, tile)) {
     float *C = tile->C + place->row * p->ldc + place->col;
     int i, j, v;
     SGEMM__UNROLL
@@ -1156,30 +1183,10 @@ typedef struct sgemm__part {
   uint32_t rank, ranks; /* of the cluster's blocks */
 } sgemm__part;
 
-/* Floats from the start of shared memory to where the same thread of another slice keeps a piece of its results. Where slices
-   are lanes side by side, which store one piece at a time and sum four, the exclusive or keeps 8 of them from meeting a
-   bank. */
+/* Floats from the start of shared memory to where the same thread of another slice keeps a piece of its results. */
 SGEMM__DEVICE int sgemm__piece_at(const sgemm__shape *s, const sgemm__part *part, int piece, int slice) {
   const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
-  return ((piece * s->slices + slice) * slice_threads + (part->index ^ (s->fed ? (slice ^ piece) % 4 * 2 : 0))) * 4;
-}
-
-/* A barrier of the threads that multiply. */
-SGEMM__DEVICE void sgemm__slices_meet(const sgemm__shape *s) {
-  if (s->fed)
-    sgemm__barrier_of(SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices));
-  else
-    sgemm__barrier();
-}
-
-/* A piece's elements in the order of their columns. */
-SGEMM__DEVICE void sgemm__turn_back(float *r, int turn) {
-  const float r0 = turn & 1 ? r[1] : r[0], r1 = turn & 1 ? r[0] : r[1];
-  const float r2 = turn & 1 ? r[3] : r[2], r3 = turn & 1 ? r[2] : r[3];
-  r[0] = turn & 2 ? r2 : r0;
-  r[1] = turn & 2 ? r3 : r1;
-  r[2] = turn & 2 ? r0 : r2;
-  r[3] = turn & 2 ? r1 : r3;
+  return ((piece * s->slices + slice) * slice_threads + part->index) * 4;
 }
 
 /* The sum of a thread's piece of 4 over the slices, slice 0 first: to C, or where ranks sum it yet to the place of slice 0. */
@@ -1195,8 +1202,6 @@ SGEMM__DEVICE void sgemm__sum_slices(const sgemm__args *p, const sgemm__shape *s
     for (v = 0; v < 4; v++)
       sum[v] += r[v];
   }
-  if (s->fed)
-    sgemm__turn_back(sum, place->turn);
   if (part->ranks > 1)
     sgemm__store_shared4(shared + sgemm__piece_at(s, part, piece, 0), sum);
   else
@@ -1215,20 +1220,14 @@ SGEMM__DEVICE void sgemm__store_sums(const sgemm__args *p, const sgemm__shape *s
   float sum[4], r[4];
   int piece, v;
   uint32_t rank;
-  sgemm__slices_meet(s); /* the loads behind the last tile have read */
+  sgemm__barrier(); /* the loads behind the last tile have read */
   SGEMM__UNROLL
   for (piece = 0; piece < pieces; piece++)
     sgemm__store_shared4(shared + sgemm__piece_at(s, part, piece, part->slice), acc + piece * 4);
-  sgemm__slices_meet(s);
-  if (s->fed) { /* two at a time cost tma's loop 1.5 %, and spare a row of splitk its spills */
-    SGEMM__UNROLL_BY(1)
-    for (piece = first; piece < pieces; piece += step)
-      sgemm__sum_slices(p, s, tile, place, part, shared, piece);
-  } else {
-    SGEMM__UNROLL_BY(2)
-    for (piece = first; piece < pieces; piece += step)
-      sgemm__sum_slices(p, s, tile, place, part, shared, piece);
-  }
+  sgemm__barrier();
+  SGEMM__UNROLL_BY(2)
+  for (piece = first; piece < pieces; piece += step)
+    sgemm__sum_slices(p, s, tile, place, part, shared, piece);
   if (part->ranks > 1) {
     sgemm__cluster_barrier();
     SGEMM__UNROLL_BY(1)
@@ -1377,6 +1376,8 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
 
 /* Where a fragment's step k lies among its registers: two steps, of which one loads while the other multiplies; of quads
    two times four. */
+/* Chains of FMAs a result: two where a block has all of a long k, which halves their length. */
+#define SGEMM__CHAINS(slices) ((slices) >= 8 ? 2 : 1)
 #define SGEMM__STEPS(T) ((T) == 4 ? 32 : 2 * (T))
 SGEMM__DEVICE int sgemm__step_at(int T, int quads, int k) { return quads ? k / 4 % 2 * 16 + k % 4 : k % 2 * T; }
 
@@ -1404,6 +1405,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   /* Rows of 8 x 8, 16 deep, are slower by it, and upright ones with op NN. */
   const int anyway = sgemm__load_anyway((s->TM * s->TN != 64 || s->BK < 16) &&
                                         !(s->BM > s->BN && s->a_along_k && !s->b_along_k));
+  const int chains = SGEMM__CHAINS(s->slices);
   sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k, tile.A + begin * (s->a_along_k ? 1 : p->lda),
@@ -1415,7 +1417,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   int64_t rest = (begin + share < plane_end ? begin + share : plane_end) - begin, ahead = rest;
   int i, k;
   SGEMM__UNROLL
-  for (i = 0; i < s->TM * s->TN; i++)
+  for (i = 0; i < chains * s->TM * s->TN; i++)
     acc[i] = 0.0f;
   tile.C += plane * p->stride_plane;
   /* Main loop. The indices were reckoned while the kernel before may still have been at work. */
@@ -1461,11 +1463,15 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
           sgemm__load_step(b + sgemm__step_at(s->TN, b_quads, next), from + buffer_b, s->BN, s->BK, b_quads, place.col,
                            slice_k + next, s->TN, place.across);
       }
-      sgemm__multiply_fragments(acc, a + sgemm__step_at(s->TM, a_quads, k), a_quads ? 4 : 1,
-                                b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN, 0);
+      sgemm__multiply_fragments(acc + k % chains * s->TM * s->TN, a + sgemm__step_at(s->TM, a_quads, k),
+                                a_quads ? 4 : 1, b + sgemm__step_at(s->TN, b_quads, k), b_quads ? 4 : 1, s->TM, s->TN,
+                                0);
     }
   }
   /* Epilogue. */
+  SGEMM__UNROLL
+  for (i = 0; i < (chains - 1) * s->TM * s->TN; i++)
+    acc[i] += acc[s->TM * s->TN + i];
   if (s->slices > 1)
     sgemm__store_sums(p, s, &tile, &place, &part, shared, acc);
   else
@@ -1563,58 +1569,68 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
 
 /* What a block of tma computes: a tile, or a share of its k. */
 typedef struct sgemm__job {
-  uint32_t tile;
+  uint32_t tile, matrix;
   int begin, steps; /* of BK */
   int64_t partial;  /* which partial tile of the workspace it writes; -1: C itself */
 } sgemm__job;
 
-/* Stream-K (Osama et al., 2023) for the tiles that make no whole round of p->shares SMs, all others being one block's each.
-   Of the R tiles left, in units of a tile, share i gets [i R / shares, (i + 1) R / shares): part of one tile, or the end of
-   one and the beginning of the next, which are two jobs. An SM should do one of each, and blocks start in the order of
-   their numbers: so first come the jobs that lie in one tile or end one, the longest first, and who is done with the
-   shortest first finds the longest beginning of a tile next. Where R and shares have a common divisor, p->groups, it is as
-   many problems side by side; with `all` shares and `tiles` in one, the share that starts at j / all of a tile is the i with
-   i tiles = j (mod all). */
-SGEMM__DEVICE sgemm__job sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
-  const int64_t steps = (p->k + s->BK - 1) / s->BK;
-  const uint32_t whole = p->shares > 0 ? p->tiles_m * p->tiles_n / p->shares * p->shares : p->tiles_m * p->tiles_n;
-  sgemm__job job;
-  job.tile = number;
-  job.begin = 0;
-  job.steps = (int)steps;
-  job.partial = -1;
-  if (number >= whole) {
-    const uint32_t all = p->shares / p->groups, tiles = (p->tiles_m * p->tiles_n - whole) / p->groups;
-    const uint32_t second = number - whole >= p->shares, index = number - whole - (second ? p->shares : 0);
-    const uint32_t group = index % p->groups, j = second ? all - 1 - index / p->groups : index / p->groups;
-    uint32_t share = 0, at = 0;
-    int64_t end;
-    for (; at != j; share++)
-      at = at + tiles < all ? at + tiles : at + tiles - all;
-    job.tile = whole + group * tiles + share * tiles / all + second;
-    job.begin = second ? 0 : (int)(j * steps / all);
-    end = second ? (j + tiles - all) * steps / all : j + tiles < all ? (j + tiles) * steps / all : steps;
-    job.steps = (int)end - job.begin;
-    job.partial = 2 * (int64_t)(group * all + share) + (second || j == 0); /* the odd one begins a tile */
-  }
-  return job;
+/* Tiles, of all the batch, that make whole rounds of the blocks that share; all tiles where none do. */
+SGEMM__DEVICE uint32_t sgemm__whole_tiles(const sgemm__args *p) {
+  const uint32_t tiles = p->tiles_m * p->tiles_n * (uint32_t)p->batch;
+  return p->shares > 0 ? tiles / p->shares * p->shares : tiles;
 }
 
-/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. A thread sums four results of so many parts side
-   by side as each of p->sums warps gets; then the first warp sums these, the first k first again. */
+/* The first of the steps of BK, of all shared tiles one behind the other, that a share gets; and whose step i is. */
+SGEMM__DEVICE uint32_t sgemm__share_begin(const sgemm__args *p, uint32_t share) {
+  return share * p->share_steps + (share < p->share_more ? share : p->share_more);
+}
+
+SGEMM__DEVICE uint32_t sgemm__share_of(const sgemm__args *p, uint32_t i) {
+  const uint32_t longer = p->share_more * (p->share_steps + 1);
+  return i < longer ? i / (p->share_steps + 1) : p->share_more + (i - longer) / p->share_steps;
+}
+
+/* The turn-th job of this block, if there is one. Blocks stay: each takes every grid-th tile. Stream-K (Osama et al.,
+   2023) for the tiles that make no whole round of p->shares blocks: these share all their steps evenly. Each gets part of
+   one tile, or the end of one and the beginning of the next, which are two jobs. */
+SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uint32_t turn, sgemm__job *job) {
+  const uint32_t steps = ((uint32_t)p->k + (uint32_t)s->BK - 1) / (uint32_t)s->BK;
+  const uint32_t whole = sgemm__whole_tiles(p), number = sgemm__block_x() + turn * sgemm__blocks();
+  uint32_t tile = number;
+  job->begin = 0;
+  job->steps = (int)steps;
+  job->partial = -1;
+  if (number >= whole) {
+    const uint32_t from = sgemm__share_begin(p, sgemm__block_x()), to = sgemm__share_begin(p, sgemm__block_x() + 1);
+    const uint32_t first = from / (steps > 0 ? steps : 1), next = (first + 1) * steps; /* tile; step */
+    const uint32_t second = number - whole >= p->shares;
+    if (p->shares == 0 || number - whole >= 2 * p->shares || to <= (second ? next : from))
+      return 0;
+    tile = whole + first + second;
+    job->begin = second ? 0 : (int)(from - first * steps);
+    job->steps = (int)((second || to < next ? to : next) - (second ? next : from));
+    job->partial = 2 * (int64_t)sgemm__block_x() + (second || job->begin == 0);
+  }
+  job->matrix = tile / (p->tiles_m * p->tiles_n);
+  job->tile = tile - job->matrix * (p->tiles_m * p->tiles_n);
+  return 1;
+}
+
+/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. Each of p->sums threads sums
+   four results of as many parts; then the first of them sums these, the first k first again. */
 SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *shared) {
   const sgemm__shape s = {p->BM, p->BN, 0, 1, 4, 0, 0, 4, 0, 1, 0, 0, 1, 1};
   const uint32_t side = (uint32_t)threads / p->sums,
                  blocks = (uint32_t)(s.BM * s.BN) / (4 * side); /* threads; of a tile */
-  const uint32_t whole = p->tiles_m * p->tiles_n / p->shares * p->shares;
-  const uint32_t all = p->shares / p->groups, tiles = (p->tiles_m * p->tiles_n - whole) / p->groups;
-  const uint32_t index = sgemm__block_x() / blocks, group = index / tiles, first = index % tiles * all;
-  const uint32_t begin = first / tiles,
-                 end = (first + all + tiles - 1) / tiles; /* of shares that meet [first, first + all) */
+  const uint32_t whole = sgemm__whole_tiles(p), matrix_tiles = p->tiles_m * p->tiles_n;
+  const uint32_t steps = ((uint32_t)p->k + (uint32_t)p->BK - 1) / (uint32_t)p->BK;
+  const uint32_t index = sgemm__block_x() / blocks, first = index * steps;
+  const uint32_t begin = sgemm__share_of(p, first), end = sgemm__share_of(p, first + steps - 1) + 1; /* of its shares */
   const uint32_t part = (uint32_t)sgemm__thread() / side, each = (end - begin + p->sums - 1) / p->sums;
   const uint32_t from = begin + part * each, rest = from < end ? end - from : 0, parts = rest < each ? rest : each;
   const int at = (int)((sgemm__block_x() % blocks * side + (uint32_t)sgemm__thread() % side) * 4);
-  const sgemm__tile tile = sgemm__tile_at(p, &s, whole + index);
+  const uint32_t matrix = (whole + index) / matrix_tiles;
+  const sgemm__tile tile = sgemm__tile_of(p, &s, whole + index - matrix * matrix_tiles, matrix);
   const sgemm__place place = {at / s.BN, at % s.BN, 0, 0, 0};
   float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[8][4];
   uint32_t i;
@@ -1623,9 +1639,9 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *s
     SGEMM__UNROLL
     for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
       const uint32_t share = from + i + (uint32_t)ahead;
-      const int64_t partial = 2 * (int64_t)(group * all + share) + (share * tiles <= first);
+      const int64_t partial = 2 * (int64_t)share + (sgemm__share_begin(p, share) <= first);
       if (i + (uint32_t)ahead < parts)
-        sgemm__load_result4(r[ahead], p->partials + (sgemm__block_yz() * 2 * p->shares + partial) * s.BM * s.BN + at);
+        sgemm__load_result4(r[ahead], p->partials + partial * s.BM * s.BN + at);
       sgemm__converge();
     }
     SGEMM__UNROLL
@@ -1661,26 +1677,29 @@ SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__map *map, int E
                     along_k ? k + i * SGEMM__BOX : e + i * SGEMM__BOX, along_k ? e : k, matrix, full);
 }
 
-/* And a buffer's tiles of both operands, as buffers come free. */
-SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s, const sgemm__job *job,
-                                     const sgemm__map *map_a, const sgemm__map *map_b, float *shared,
-                                     sgemm__mbarrier *full, sgemm__mbarrier *empty) {
+/* And a buffer's tiles of both operands, as buffers come free, for all jobs of the block. */
+SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
+                                     const sgemm__map *map_b, float *shared, sgemm__mbarrier *full,
+                                     sgemm__mbarrier *empty) {
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;
-  const sgemm__dealt at = sgemm__deal(p, job->tile);
-  const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
-  const int matrix = (int)sgemm__block_yz(), matrix_a = p->stride_a != 0 ? matrix : 0;
-  const int matrix_b = p->stride_b != 0 ? matrix : 0;
   int i = 0, parity = 1, step; /* of the phase before the first: nobody has yet to read the buffers */
-  if (job->steps == 0)
+  sgemm__job job;
+  uint32_t turn;
+  if (p->k == 0)
     sgemm__mbarrier_arrive(full); /* for which they wait all the same */
-  for (step = job->begin; step < job->begin + job->steps; step++) {
-    float *into = shared + i * buffer;
-    sgemm__mbarrier_wait(empty + i, parity);
-    sgemm__mbarrier_expect(full + i, 4 * buffer);
-    sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, step * s->BK, matrix_a, full + i);
-    sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, step * s->BK, matrix_b, full + i);
-    i = i + 1 < s->bufs ? i + 1 : 0;
-    parity ^= i == 0;
+  for (turn = 0; p->k > 0 && sgemm__job_of(p, s, turn, &job); turn++) {
+    const sgemm__dealt at = sgemm__deal(p, job.tile);
+    const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
+    const int matrix_a = p->stride_a != 0 ? (int)job.matrix : 0, matrix_b = p->stride_b != 0 ? (int)job.matrix : 0;
+    for (step = job.begin; step < job.begin + job.steps; step++) {
+      float *into = shared + i * buffer;
+      sgemm__mbarrier_wait(empty + i, parity);
+      sgemm__mbarrier_expect(full + i, 4 * buffer);
+      sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, step * s->BK, matrix_a, full + i);
+      sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, step * s->BK, matrix_b, full + i);
+      i = i + 1 < s->bufs ? i + 1 : 0;
+      parity ^= i == 0;
+    }
   }
 }
 
@@ -1690,8 +1709,8 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s
    group g come in the order i ^ g, so that those of all groups lie in different banks. What lies along e is loaded as
    elsewhere, each lane from the row of its own k. Pieces of 4 lie so far apart that lanes meet no bank twice there either:
    see the swizzle at sgemm__copy_box(). */
-SGEMM__DEVICE sgemm__place sgemm__place_of_lane(const sgemm__shape *s) {
-  const int warp = sgemm__thread() / 32, group = sgemm__thread() % 32 / 4, group_n = group % 4;
+SGEMM__DEVICE sgemm__place sgemm__place_of_group(const sgemm__shape *s, int group) {
+  const int warp = sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN)), group_n = group % 4;
   sgemm__place place;
   place.row = warp / (s->BN / s->WN) * s->WM + group / 4 * (s->a_along_k ? 4 : 16);
   place.down = s->a_along_k ? 8 : 4;
@@ -1722,21 +1741,102 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
   }
 }
 
-/* tma: a warpgroup of which one thread copies and two that multiply, with 240 registers a thread; or one of 232, where
-   two blocks share an SM. They meet at two mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`,
-   at which each multiplying warp arrives when it has read the buffer for the last time. So no warp waits for another
-   but by way of the copies, and there is nothing in the loop but loads of fragments and FMAs. The fragments of 4 k
-   load while those before multiply, across buffers too, as in sgemm__pipelined(). */
+/* Two rows of each group of a warp, 512 floats, on their way to the sums over lanes: to shared memory, as lanes have them, */
+SGEMM__DEVICE void sgemm__store_two_rows(const sgemm__shape *s, float *shared, const float *acc, int rows) {
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < 4; i++)
+    sgemm__store_dealt(shared + i * 128 + sgemm__thread() % 32 * 4, acc + rows * s->TN + i * 4);
+}
+
+/* and from there: lane 8j + g takes piece j % 2 of row j / 2 of group g, whose sums it makes. */
+SGEMM__DEVICE void sgemm__load_sums(float *sum, const float *shared, int turn) {
+  const int lane = sgemm__thread() % 32;
+  float r[4];
+  int i, v;
+  SGEMM__UNROLL
+  for (i = 0; i < 4; i++) {
+    sgemm__load_shared4(r, shared + lane / 8 * 128 + (i ^ turn) * 32 + lane % 8 * 4);
+    sum[i] = r[0];
+    SGEMM__UNROLL
+    for (v = 1; v < 4; v++)
+      sum[i] += r[v];
+  }
+}
+
+/* The sums over lanes, to C: a warp's results go through 1024 floats of shared memory that no other warp uses, by turns of
+   halves, so that two rows are stored there while those before are summed. */
+SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int plain,
+                                      float *shared, const float *acc) {
+  const int lane = sgemm__thread() % 32;
+  const sgemm__place place = sgemm__place_of_group(s, lane % 8);
+  const int row = place.row + lane / 16, col = place.col + lane / 8 % 2 * place.across;
+  float sum[4];
+  int rows, v;
+  sgemm__store_two_rows(s, shared, acc, 0);
+  sgemm__warp_barrier();
+  SGEMM__UNROLL
+  for (rows = 0; rows < s->TM; rows += 2) {
+    const int at = row + rows / 4 * place.down + rows % 4;
+    if (rows + 2 < s->TM)
+      sgemm__store_two_rows(s, shared + (rows / 2 + 1) % 2 * 512, acc, rows + 2);
+    sgemm__load_sums(sum, shared + rows / 2 % 2 * 512, place.turn);
+    sgemm__warp_barrier();
+    if (plain) {
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        sum[v] *= p->alpha;
+      sgemm__store_global4(tile->C + at * p->ldc + col, sum);
+    } else {
+      sgemm__store_at(p, 4, tile, at, col, sum);
+    }
+  }
+}
+
+/* The same where warps share k, each tile's warps another part of it: s->slices / 4 of them. In turns each stores as many
+   times two rows, and sums one time two rows of all of them. */
+SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                      float *shared, const float *acc) {
+  const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slices / 4;
+  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps;
+  const sgemm__place place = sgemm__place_of_group(s, lane % 8);
+  const int row = place.row + lane / 16, col = place.col + lane / 8 % 2 * place.across;
+  float *area = shared + warp * parts * parts * 512;
+  float sum[4], r[4];
+  int turn, i, part, v;
+  SGEMM__UNROLL
+  for (turn = 0; turn < s->TM / 2 / parts; turn++) {
+    const int rows = (turn * parts + own) * 2;
+    if (turn > 0)
+      sgemm__barrier_of(parts * warps * 32);
+    SGEMM__UNROLL
+    for (i = 0; i < parts; i++)
+      sgemm__store_two_rows(s, area + (own * parts + i) * 512, acc, (turn * parts + i) * 2);
+    sgemm__barrier_of(parts * warps * 32);
+    SGEMM__UNROLL
+    for (part = 0; part < parts; part++) {
+      sgemm__load_sums(r, area + (part * parts + own) * 512, place.turn);
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        sum[v] = part == 0 ? r[v] : sum[v] + r[v];
+    }
+    sgemm__store_at(p, 4, tile, row + rows / 4 * place.down + rows % 4, col, sum);
+  }
+}
+
+/* tma: a warpgroup of which one thread copies and two that multiply, or one, where two blocks share an SM. They meet at two
+   mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp arrives when it
+   has read the buffer for the last time. So no warp waits for another but by way of the copies and where sums leave, and
+   there is nothing in the loop but loads of fragments and FMAs. The fragments of 4 k load while those before multiply,
+   across buffers too, as in sgemm__pipelined(). A block does tile after tile, while the copies of the next are under way.
+   What the main loop needs is reckoned behind setmaxnreg: held across it, it would be spilled. */
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                               const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
                               float *b) {
   /* Indices. */
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices); /* that multiply */
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;             /* floats of a buffer, B's behind A's */
-  const sgemm__job job = sgemm__job_of(p, s, sgemm__block_x());
-  const sgemm__part part = {sgemm__thread() % 4, sgemm__thread() / 4, 0, 1};
   sgemm__mbarrier *empty = full + s->bufs;
-  sgemm__tile tile = sgemm__tile_at(p, s, job.tile);
   int i = 0, q, parity = 0, steps;
   if (sgemm__thread() < s->bufs) {
     sgemm__mbarrier_init(full + sgemm__thread(), 1);
@@ -1748,65 +1848,82 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   if (!sgemm__runs(p))
     return;
   if (sgemm__thread() >= threads) {
-    sgemm__fewer_registers();
+    sgemm__registers_to_copy();
     if (sgemm__thread() == threads)
-      sgemm__feed_tiles(p, s, &job, map_a, map_b, shared, full, empty);
+      sgemm__feed_tiles(p, s, map_a, map_b, shared, full, empty);
   } else {
-    /* Tile pointers. */
-    const sgemm__place place = sgemm__place_of_lane(s);
-    const int warp = sgemm__thread() / 32;
-    const int a_at = sgemm__dealt_at(s, 0, warp / (s->BN / s->WN) * s->WM);
-    const int fragment_b_at = 4 * b_at + sgemm__dealt_at(s, 1, warp % (s->BN / s->WN) * s->WN);
-    sgemm__address from = sgemm__address_of(shared);
-    sgemm__args out = *p;
-    if (threads == 128)
-      sgemm__more_registers_of_128();
-    else
-      sgemm__more_registers();
-    /* Accumulators. */
-    SGEMM__UNROLL
-    for (i = 0; i < s->TM * s->TN; i++)
-      acc[i] = 0.0f;
-    i = 0;
-    /* Main loop. */
-    sgemm__mbarrier_wait(full, 0);
-    if (sgemm__load_anyway(1) || job.steps > 0) { /* a branch here changes how ptxas arranges the whole loop: 1 % */
-      sgemm__load_lanes(a, from, a_at, s->TM, s->BM, s->a_along_k, 0);
-      sgemm__load_lanes(b, from, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
-    }
-    for (steps = job.steps; steps > 0; steps--) {
+    const int depth = s->BK / (s->slices / 4); /* of a step, for a warp */
+    int warp, part, a_at, fragment_b_at;
+    sgemm__job job;
+    uint32_t turn;
+    sgemm__registers_to_multiply(threads);
+    warp = sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN));
+    part = sgemm__thread() / 32 / (s->BM / s->WM * (s->BN / s->WN));
+    a_at = sgemm__dealt_at(s, 0, warp / (s->BN / s->WN) * s->WM) +
+           part * depth * (s->a_along_k ? s->BM / SGEMM__BOX : 1) * 128;
+    fragment_b_at = 4 * b_at + sgemm__dealt_at(s, 1, warp % (s->BN / s->WN) * s->WN) +
+                    part * depth * (s->b_along_k ? s->BN / SGEMM__BOX : 1) * 128;
+    for (turn = 0; sgemm__job_of(p, s, turn, &job); turn++) {
+      sgemm__address from = sgemm__address_of(shared + i * buffer);
+      sgemm__tile tile;
+      sgemm__args out;
+      /* Accumulators. */
       SGEMM__UNROLL
-      for (q = 0; q < s->BK / 4; q++) {
-        const int now = q % 2, next = (q + 1) % (s->BK / 4);
-        if (next == 0) {
-          sgemm__reads_before_copies();
-          sgemm__mbarrier_arrive_warp(empty + i);
-          i = i + 1 < s->bufs ? i + 1 : 0;
-          parity ^= i == 0;
-          from = sgemm__address_of(shared + i * buffer);
-          if (steps > 1)
+      for (q = 0; q < s->TM * s->TN; q++)
+        acc[q] = 0.0f;
+      /* Main loop. */
+      sgemm__mbarrier_wait(full + i, parity);
+      if (sgemm__load_anyway(1) || job.steps > 0) { /* a branch here changes how ptxas arranges the whole loop: 1 % */
+        sgemm__load_lanes(a, from, a_at, s->TM, s->BM, s->a_along_k, 0);
+        sgemm__load_lanes(b, from, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
+      }
+      for (steps = job.steps; steps > 0; steps--) {
+        SGEMM__UNROLL
+        for (q = 0; q < depth / 4; q++) {
+          const int now = q % 2, next = (q + 1) % (depth / 4);
+          if (next == 0 && steps > 1) { /* through the last one the sums leave */
+            sgemm__reads_before_copies();
+            sgemm__mbarrier_arrive_warp(empty + i);
+            i = i + 1 < s->bufs ? i + 1 : 0;
+            parity ^= i == 0;
+            from = sgemm__address_of(shared + i * buffer);
             sgemm__mbarrier_wait(full + i, parity);
+          }
+          if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
+            if (s->b_along_k)
+              sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
+            sgemm__load_lanes(a + (1 - now) * s->TM, from, a_at, s->TM, s->BM, s->a_along_k, next);
+            if (!s->b_along_k)
+              sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
+          }
+          sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 1);
         }
-        if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
-          if (s->b_along_k)
-            sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
-          sgemm__load_lanes(a + (1 - now) * s->TM, from, a_at, s->TM, s->BM, s->a_along_k, next);
-          if (!s->b_along_k)
-            sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
-        }
-        sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 1);
+      }
+      /* Epilogue. */
+      tile = sgemm__tile_of(p, s, job.tile, job.matrix);
+      out = *p;
+      if (job.partial >= 0) {
+        tile.C = p->partials + job.partial * s->BM * s->BN;
+        tile.rows = s->BM;
+        tile.cols = s->BN;
+        out.ldc = s->BN;
+        out.alpha = 1.0f;
+        out.beta = 0.0f;
+      }
+      sgemm__barrier_of(threads); /* all warps have read the buffer */
+      if (s->slices > 4)
+        sgemm__store_parts(&out, s, &tile, shared + i * buffer, acc);
+      else if (sgemm__plain(&out, s, &tile))
+        sgemm__store_lanes(&out, s, &tile, 1, shared + i * buffer + warp * 1024, acc);
+      else
+        sgemm__store_lanes(&out, s, &tile, 0, shared + i * buffer + warp * 1024, acc);
+      if (job.steps > 0) {
+        sgemm__reads_before_copies();
+        sgemm__mbarrier_arrive_warp(empty + i);
+        i = i + 1 < s->bufs ? i + 1 : 0;
+        parity ^= i == 0;
       }
     }
-    /* Epilogue. */
-    if (job.partial >= 0) {
-      tile.C = p->partials + (sgemm__block_yz() * 2 * p->shares + job.partial) * s->BM * s->BN;
-      tile.rows = s->BM;
-      tile.cols = s->BN;
-      out.ldc = s->BN;
-      out.alpha = 1.0f;
-      out.beta = 0.0f;
-    }
-    sgemm__store_sums(&out, s, &tile, &place, &part, shared, acc);
   }
 }
 #endif
@@ -1855,10 +1972,13 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices) <= 227 * 1024,                    \
               "shared memory of a block is at most 227 KiB", name)
 #define SGEMM__CHECK_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                     \
-  SGEMM__RULE((WM) == 32 && (WN) == 32 && (TM) == 16 && (TN) == 8 && (slices) == 4,                                    \
-              "a warp of tma has 32 x 32 results, 16 x 8 a lane, and 4 slices", name)                                  \
+  SGEMM__RULE((WM) == 32 && (WN) == 32 && (TM) == 16 && (TN) == 8 && (slices) % 4 == 0,                                \
+              "a warp of tma has 32 x 32 results, 16 x 8 a lane, and slices in fours", name)                           \
   SGEMM__RULE((V) == 4 && (bufs) >= 3 && (bufs) <= 4, "tma has V = 4 and 3 or 4 buffers", name)                        \
-  SGEMM__RULE((BK) % SGEMM__BOX == 0, "BK must be whole boxes", name)                                                  \
+  SGEMM__RULE((BK) % (SGEMM__BOX * ((slices) / 4)) == 0, "warps that share BK have whole boxes of it", name)           \
+  SGEMM__RULE(8 % ((slices) / 4) == 0 &&                                                                               \
+                  (BM) * (BN) / 2 * ((slices) > 4 ? (slices) * (slices) / 16 : 2) <= (BK) * ((BM) + (BN)),             \
+              "the sums of a turn go through one buffer", name)                                                        \
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slices) == 256 || SGEMM__THREADS(BM, BN, TM, TN, slices) == 128,          \
               "registers are dealt to two warpgroups that multiply, or to one", name)                                  \
   SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slices) + 1024 <= 227 * 1024,                                \
@@ -1905,7 +2025,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {                        \
     const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
-    float acc[(TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                                                  \
+    float acc[SGEMM__CHAINS(slices) * (TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                          \
     sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
   }
 

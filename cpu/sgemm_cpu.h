@@ -631,6 +631,15 @@ static inline void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int
                               lane % 4);
 }
 
+static inline void sgemm__store_dealt(float *p, const float *r) {
+  const int lane = sgemm__thread() % 32;
+  int i;
+  sgemm__cpu_aligned(p);
+  sgemm__count_access(SGEMM__COUNT_STORE_SHARED, p, 4);
+  for (i = 0; i < 4; i++)
+    p[32 * i - 3 * lane] = r[i];
+}
+
 #define SGEMM__ARRIVALS 1
 static inline void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b) {
   sgemm__warp_barrier();
@@ -653,8 +662,9 @@ static inline uint32_t sgemm__quads_differ(const float *x, const float *y, int q
 #define SGEMM__HAS_wgmma 1
 
 static inline void sgemm__more_registers(void) {}
-static inline void sgemm__more_registers_of_128(void) {}
 static inline void sgemm__fewer_registers(void) {}
+static inline void sgemm__registers_to_multiply(int threads) { (void)threads; }
+static inline void sgemm__registers_to_copy(void) {}
 
 static inline void sgemm__turn_give(int warpgroup) { sgemm__cpu_came(&sgemm__cpu->turns[warpgroup], 1, 0); }
 static inline void sgemm__turn_wait(int warpgroup) {

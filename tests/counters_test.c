@@ -102,12 +102,15 @@ static int64_t summed(const sgemm_variant_info *v, size t) { return v->slices > 
 
 /* Lanes of a warp that belong to one slice; with fewer than 32, slices share a warp, and what their lanes meet in a bank
    has no closed form here. */
-static int lanes_of(const sgemm_variant_info *v) { return v->threads / v->slices < 32 ? v->threads / v->slices : 32; }
+static int lanes_of(const sgemm_variant_info *v) {
+  return !v->packs && v->threads / v->slices < 32 ? v->threads / v->slices : 32;
+}
 
 /* NULL, or the first counter that does not follow from the row and the size alone. beta = 0. */
 static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
   const size t = covered(v, s);
-  const int64_t warps = t.m / v->BM * (t.n / v->BN) * v->threads / 32, steps = t.k / v->BK;
+  const int64_t tiles = t.m / v->BM * (t.n / v->BN), steps = t.k / v->BK;
+  const int64_t blocks = v->packs && tiles > v->resident ? v->resident : tiles; /* which stay, on the model's one SM */
   const int64_t fragments = direct(v) ? 0 : t.m * t.n * t.k / v->TM + t.m * t.n * t.k / v->TN;
   const int64_t placed = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
   const int64_t barriers = direct(v)      ? 0
@@ -123,7 +126,7 @@ static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_
   FIRST(shared_load_bytes, 4 * (fragments + summed(v, t)));
   FIRST(shared_store_bytes, 4 * (placed + summed(v, t)));
   FIRST(fma_threads, t.m * t.n * t.k);
-  FIRST(barriers, warps * barriers);
+  FIRST(barriers, blocks * v->threads / 32 * barriers);
 #undef FIRST
   return NULL;
 }
@@ -312,7 +315,8 @@ static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
 }
 
 /* The requests for C: piece by piece of V results, as "Which results of the tile a thread owns" describes it. Of the slices
-   each stores some of the pieces, in the same places; of tma's, which are lanes side by side, each another piece. */
+   each stores some of the pieces, in the same places; of tma, where k is dealt to lanes, each lane a piece of another group
+   of lanes. */
 static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
   const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n,
             given = ops_of_kernel(v, ops, s);
@@ -341,11 +345,14 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
             row = row0 + t / group / (v->BN / v->WN) * v->WM + (i / v->V * lanes_m + m) * v->V + i % v->V;
             col = col0 + t / group % (v->BN / v->WN) * v->WN + (j * lanes_n + n) * v->V;
             if (v->packs) {
-              const int own = piece * 4 + lane % 4, r = own / 2, c = own % 2; /* of 16 rows of two pieces */
-              m = lane / 16;
-              n = lane / 4 % 4;
-              row = row0 + w / (v->BN / 32) * 32 + (given / 2 ? m * 16 + r : r / 4 * 8 + m * 4 + r % 4);
-              col = col0 + w % (v->BN / 32) * 32 + (given % 2 ? c * 16 + n * 4 : n % 2 * 16 + n / 2 * 8 + c * 4);
+              const int warps = v->BM / 32 * (v->BN / 32),
+                        warp = w % warps; /* those further on have another part of k */
+              const int r = (piece * v->slices / 4 + w / warps) * 2 + lane / 16,
+                        c = lane / 8 % 2; /* of 16 rows, 2 pieces */
+              m = lane / 4 % 2;
+              n = lane % 4;
+              row = row0 + warp / (v->BN / 32) * 32 + (given / 2 ? m * 16 + r : r / 4 * 8 + m * 4 + r % 4);
+              col = col0 + warp % (v->BN / 32) * 32 + (given % 2 ? c * 16 + n * 4 : n % 2 * 16 + n / 2 * 8 + c * 4);
             }
             if (row < s.m && v->V == 4 && col + 4 <= s.n)
               whole[wholes++] = row * ldc_of(s) + col;

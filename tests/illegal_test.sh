@@ -43,8 +43,9 @@ the threads must share each tile's copies evenly, or one access of all must cove
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 tma has V = 4 and 3 or 4 buffers                                                     | tma,             64,  64,  32,  16,   8,  32,  32, 4, 5, 4, 1
-a warp of tma has 32 x 32 results, 16 x 8 a lane, and 4 slices                       | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
-BK must be whole boxes                                                               | tma,             64, 128,  16,  16,   8,  32,  32, 4, 4, 4, 1
+a warp of tma has 32 x 32 results, 16 x 8 a lane, and slices in fours                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
+warps that share BK have whole boxes of it                                           | tma,             64, 128,  48,  16,   8,  32,  32, 4, 4, 4, 1
+the sums of a turn go through one buffer                                             | tma,             64,  32, 128,  16,   8,  32,  32, 4, 3, 16, 1
 registers are dealt to two warpgroups that multiply, or to one                       | tma,             64,  32,  64,  16,   8,  32,  32, 4, 4, 4, 1
 shared memory of a block is at most 227 KiB                                          | tma,             64, 128,  96,  16,   8,  32,  32, 4, 4, 4, 1
 TABLE

@@ -188,7 +188,7 @@ class Numbers(LadderTest):
         sides = ["--m", "256", "--n", "256"]
         rows = {row["variant"]: row for row in self.rows(*sides, "--k", "64")}
         self.assertEqual(list(slices), list(rows))
-        rows.update((row["variant"], row) for row in self.rows(*sides, "--k", "128", "--variants", "*x128_4x4"))
+        rows.update((row["variant"], row) for row in self.rows(*sides, "--k", "128", "--variants", "*x128_*"))
         for name, row in rows.items():
             BM, BN, BK, TM, TN = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)$", name).groups())
             k = max(64, BK)
