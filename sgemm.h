@@ -912,7 +912,7 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double rounds = (double)(int64_t)(blocks / round), left = blocks - rounds * round;
   /* Of the last round, on the busiest SM; 1e-9 is more than the rounding of per_sm. */
   const double rest = sgemm__ceil(left * q->per_sm - 1e-9);
-  /* Shares that are no whole parts of a tile end one and begin another, which takes its place on an SM anew. */
+  /* Shares that are no whole parts of a tile end one and begin another. */
   const double jobs = shared && left > 0.0 ? 1.0 + ((int64_t)round % (int64_t)left > 0) : 1.0;
   /* Who sums many parts of a tile waits for memory, some 2000 clocks, once for 8 of them. */
   const double parts = shared && left > 0.0 ? round / left : 1.0;
@@ -920,8 +920,7 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
-  const double last = shared ? alone * (v->resident + r->half) * left / round +
-                                   (1.0 + (jobs - 1.0) * (v->resident + 0.5)) * r->round
+  const double last = shared ? alone * (v->resident + r->half) * left / round + jobs * r->round
                       : rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round
                                    : 0.0;
   const double work = rounds * full + last, bytes = blocks * k * r->bytes, taken = bytes * q->ingest;

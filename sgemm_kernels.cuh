@@ -595,6 +595,25 @@ SGEMM__DEVICE void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
 #endif
 }
 
+/* 1 if the phase of that parity is over. */
+SGEMM__DEVICE int sgemm__mbarrier_test(sgemm__mbarrier *b, int parity) {
+  int over = 0;
+#if __CUDA_ARCH__ >= 800
+  asm volatile("{\n.reg .pred over;\nmbarrier.test_wait.parity.shared.b64 over, [%1], %2;\n"
+               "selp.b32 %0, 1, 0, over;\n}"
+               : "=r"(over)
+               : "r"(sgemm__shared_address(b)), "r"(parity)
+               : "memory");
+#endif
+  return over;
+}
+
+/* The same pointer, that the compiler has to hold in registers: where a loop needs it, it would reckon it anew. */
+SGEMM__DEVICE sgemm__mbarrier *sgemm__held(sgemm__mbarrier *b) {
+  asm volatile("" : "+l"(b));
+  return b;
+}
+
 /* Copies consecutive bytes, a multiple of 16 at multiples of 16, from global to shared memory (cp.async.bulk, from sm_90
    on); their arrival is told to the mbarrier. */
 SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgemm__mbarrier *b) {
@@ -669,12 +688,15 @@ SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
    slower in tma. */
 #if defined(SGEMM_RACECHECK)
 #define SGEMM__ARRIVALS 32
-SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b) { sgemm__mbarrier_arrive(b); }
+SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition) {
+  if (condition)
+    sgemm__mbarrier_arrive(b);
+}
 #else
 #define SGEMM__ARRIVALS 1
-SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b) {
+SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition) {
   __syncwarp();
-  if (threadIdx.x % 32 == 0)
+  if (condition && threadIdx.x % 32 == 0)
     sgemm__mbarrier_arrive(b);
 }
 #endif
@@ -1852,11 +1874,19 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     if (sgemm__thread() == threads)
       sgemm__feed_tiles(p, s, map_a, map_b, shared, full, empty);
   } else {
-    const int depth = s->BK / (s->slices / 4); /* of a step, for a warp */
+    const int nn = s->a_along_k && !s->b_along_k;
+    const int b_first = threads == 128 && !nn, early = threads == 128 && nn; /* see docs/performance.md */
+    const int depth = s->BK / (s->slices / 4);                               /* of a step, for a warp, */
+    const int pieces = s->a_along_k ? 1 : depth / 32;                        /* in as many turns of the loop, */
+    const int quads = depth / 4 / pieces;                                    /* each of as many quads of k */
+    const int turn_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),
+              turn_b = quads * 128 * (s->b_along_k ? s->BN / 8 : 4);
     int warp, part, a_at, fragment_b_at;
     sgemm__job job;
     uint32_t turn;
     sgemm__registers_to_multiply(threads);
+    full = sgemm__held(full);
+    empty = full + s->bufs;
     warp = sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN));
     part = sgemm__thread() / 32 / (s->BM / s->WM * (s->BN / s->WN));
     a_at = sgemm__dealt_at(s, 0, warp / (s->BN / s->WN) * s->WM) +
@@ -1864,9 +1894,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     fragment_b_at = 4 * b_at + sgemm__dealt_at(s, 1, warp % (s->BN / s->WN) * s->WN) +
                     part * depth * (s->b_along_k ? s->BN / SGEMM__BOX : 1) * 128;
     for (turn = 0; sgemm__job_of(p, s, turn, &job); turn++) {
-      sgemm__address from = sgemm__address_of(shared + i * buffer);
+      sgemm__address from_a = sgemm__address_of(shared + i * buffer), from_b = from_a;
       sgemm__tile tile;
       sgemm__args out;
+      int last, ready = 0;
       /* Accumulators. */
       SGEMM__UNROLL
       for (q = 0; q < s->TM * s->TN; q++)
@@ -1874,32 +1905,41 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       /* Main loop. */
       sgemm__mbarrier_wait(full + i, parity);
       if (sgemm__load_anyway(1) || job.steps > 0) { /* a branch here changes how ptxas arranges the whole loop: 1 % */
-        sgemm__load_lanes(a, from, a_at, s->TM, s->BM, s->a_along_k, 0);
-        sgemm__load_lanes(b, from, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
+        sgemm__load_lanes(a, from_a, a_at, s->TM, s->BM, s->a_along_k, 0);
+        sgemm__load_lanes(b, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
       }
-      for (steps = job.steps; steps > 0; steps--) {
+      for (steps = job.steps * pieces; steps > 0; steps--) {
+        const int ends = pieces == 1 || steps % pieces == 1; /* the buffer */
         SGEMM__UNROLL
-        for (q = 0; q < depth / 4; q++) {
-          const int now = q % 2, next = (q + 1) % (depth / 4);
-          if (next == 0 && steps > 1) { /* through the last one the sums leave */
+        for (q = 0; q < quads; q++) {
+          const int now = q % 2, next = (q + 1) % quads;
+          if (early && ends && q == quads - 4)
+            ready = sgemm__mbarrier_test(full + (i + 1 < s->bufs ? i + 1 : 0), parity ^ (i + 1 == s->bufs));
+          if (next == 0 && ends) {
             sgemm__reads_before_copies();
-            sgemm__mbarrier_arrive_warp(empty + i);
+            sgemm__mbarrier_arrive_warp(empty + i, steps > 1); /* through the last one the sums leave */
             i = i + 1 < s->bufs ? i + 1 : 0;
             parity ^= i == 0;
-            from = sgemm__address_of(shared + i * buffer);
-            sgemm__mbarrier_wait(full + i, parity);
+            from_a = sgemm__address_of(shared + i * buffer);
+            from_b = from_a;
+            if (steps > 1 && !ready)
+              sgemm__mbarrier_wait(full + i, parity);
+          } else if (next == 0) {
+            from_a += turn_a;
+            from_b += turn_b;
           }
           if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
-            if (s->b_along_k)
-              sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
-            sgemm__load_lanes(a + (1 - now) * s->TM, from, a_at, s->TM, s->BM, s->a_along_k, next);
-            if (!s->b_along_k)
-              sgemm__load_lanes(b + (1 - now) * s->TN, from, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
+            if (b_first)
+              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
+            sgemm__load_lanes(a + (1 - now) * s->TM, from_a, a_at, s->TM, s->BM, s->a_along_k, next);
+            if (!b_first)
+              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
           }
           sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 1);
         }
       }
       /* Epilogue. */
+      last = i > 0 ? i - 1 : s->bufs - 1;
       tile = sgemm__tile_of(p, s, job.tile, job.matrix);
       out = *p;
       if (job.partial >= 0) {
@@ -1912,17 +1952,13 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       }
       sgemm__barrier_of(threads); /* all warps have read the buffer */
       if (s->slices > 4)
-        sgemm__store_parts(&out, s, &tile, shared + i * buffer, acc);
+        sgemm__store_parts(&out, s, &tile, shared + last * buffer, acc);
       else if (sgemm__plain(&out, s, &tile))
-        sgemm__store_lanes(&out, s, &tile, 1, shared + i * buffer + warp * 1024, acc);
+        sgemm__store_lanes(&out, s, &tile, 1, shared + last * buffer + warp * 1024, acc);
       else
-        sgemm__store_lanes(&out, s, &tile, 0, shared + i * buffer + warp * 1024, acc);
-      if (job.steps > 0) {
-        sgemm__reads_before_copies();
-        sgemm__mbarrier_arrive_warp(empty + i);
-        i = i + 1 < s->bufs ? i + 1 : 0;
-        parity ^= i == 0;
-      }
+        sgemm__store_lanes(&out, s, &tile, 0, shared + last * buffer + warp * 1024, acc);
+      sgemm__reads_before_copies();
+      sgemm__mbarrier_arrive_warp(empty + last, 1);
     }
   }
 }

@@ -544,6 +544,13 @@ static inline void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
     sgemm__cpu_pause(b, parity);
 }
 
+static inline int sgemm__mbarrier_test(sgemm__mbarrier *b, int parity) {
+  sgemm__cpu_initialized(b);
+  return (b->phase & 1) != (uint32_t)parity;
+}
+
+static inline sgemm__mbarrier *sgemm__held(sgemm__mbarrier *b) { return b; }
+
 /* A bulk copy takes place when no thread of the block can go on without one, and until then its words are unwritten. */
 static void sgemm__cpu_bulk_later(const sgemm__cpu_bulk *copy) {
   sgemm__cpu_worker *w = sgemm__cpu;
@@ -641,9 +648,9 @@ static inline void sgemm__store_dealt(float *p, const float *r) {
 }
 
 #define SGEMM__ARRIVALS 1
-static inline void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b) {
+static inline void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition) {
   sgemm__warp_barrier();
-  if (sgemm__thread() % 32 == 0)
+  if (condition && sgemm__thread() % 32 == 0)
     sgemm__mbarrier_arrive(b);
 }
 
