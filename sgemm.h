@@ -776,12 +776,12 @@ static const sgemm__figures sgemm__measured = {2550,
                                                    {79.1, 2715},  /* sgemm_splitk_32x16x128_4x4 */
                                                    {62.9, 2507},  /* sgemm_splitk_32x8x128_4x4 */
                                                    {42.1, 3519},  /* sgemm_splitk_32x4x128_4x4 */
-                                                   {122.0, 8364}, /* sgemm_tma_64x128x64_16x8 */
-                                                   {120.8, 8258}, /* sgemm_tma_128x64x64_16x8 */
-                                                   {116.5, 6537}, /* sgemm_tma_64x64x32_16x8 */
-                                                   {115.0, 6000}, /* sgemm_tma_32x32x128_16x8 */
-                                                   {121.4, 8634}, /* sgemm_tma_32x256x64_16x8 */
-                                                   {121.0, 8695}, /* sgemm_tma_256x32x64_16x8 */
+                                                   {120.8, 4808}, /* sgemm_tma_64x128x64_16x8 */
+                                                   {120.8, 4877}, /* sgemm_tma_128x64x64_16x8 */
+                                                   {115.0, 3811}, /* sgemm_tma_64x64x32_16x8 */
+                                                   {108.9, 2843}, /* sgemm_tma_32x32x128_16x8 */
+                                                   {118.7, 5063}, /* sgemm_tma_32x256x64_16x8 */
+                                                   {118.6, 5130}, /* sgemm_tma_256x32x64_16x8 */
                                                }};
 /* END figures */
 
@@ -914,13 +914,15 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double rest = sgemm__ceil(left * q->per_sm - 1e-9);
   /* Shares that are no whole parts of a tile end one and begin another. */
   const double jobs = shared && left > 0.0 ? 1.0 + ((int64_t)round % (int64_t)left > 0) : 1.0;
+  /* Blocks that stay begin once, not in each round: until the first tile has come. */
+  const double starts = v->packs ? 3500.0 : 0.0;
   /* Who sums many parts of a tile waits for memory, some 2000 clocks, once for 8 of them. */
   const double parts = shared && left > 0.0 ? round / left : 1.0;
   const double waits = sgemm__ceil(parts / (8.0 * sgemm__sums_by((uint32_t)parts)));
   /* c blocks at once run at c / (c + r->half) of the rate. */
   const double alone = k * r->per_k, arrival = steps * r->arrival;
   const double full = sgemm__larger(alone * (v->resident + r->half), arrival) + r->round;
-  const double last = shared ? alone * (v->resident + r->half) * left / round + jobs * r->round
+  const double last = shared       ? alone * (v->resident + r->half) * left / round + jobs * r->round
                       : rest > 0.0 ? sgemm__larger(alone * (rest + r->half), arrival) + r->round
                                    : 0.0;
   const double work = rounds * full + last, bytes = blocks * k * r->bytes, taken = bytes * q->ingest;
@@ -932,7 +934,7 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double again = deep > 4096.0 ? (deep - 4096.0) * f->drift * sgemm__larger(bytes - q->bytes, 0.0) * q->byte
                                      : 0.0;
   return f->launch + r->pack + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + again +
-         sgemm__cut(plan, r, f) + (jobs - 1.0) * left * r->plane + (waits - 1.0) * 2000.0;
+         sgemm__cut(plan, r, f) + (jobs - 1.0) * left * r->plane + (waits - 1.0) * 2000.0 + starts;
 }
 
 /* 1 if the row and the machine can do the plan. */
