@@ -284,6 +284,8 @@ typedef struct sgemm__args {
   int when_fired;            /* where there is a verdict: 1: the kernel runs if the guard fired; 0: if it did not */
   int trans_a, trans_b;      /* 1: op T */
   sgemm__operand a, b;       /* of a tensor mode or of tma */
+  uint32_t blocks;           /* of tma: that work side by side, */
+  uint32_t turns;            /* and tiles that each does before another takes its place */
   uint32_t shares;           /* of tma: blocks that share the tiles that make no whole round of so many, 0: none do */
   uint32_t share_steps;      /* of BK, that each of them gets, */
   uint32_t share_more;       /* and how many get one more */
@@ -618,6 +620,8 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.stride_plane = 0;
   a.verdict = NULL;
   a.when_fired = 0;
+  a.blocks = 0;
+  a.turns = 0;
   a.shares = 0;
   a.partials = NULL;
   a.BM = 0;
@@ -778,7 +782,7 @@ static const sgemm__figures sgemm__measured = {2550,
                                                    {42.1, 3519},  /* sgemm_splitk_32x4x128_4x4 */
                                                    {120.8, 4808}, /* sgemm_tma_64x128x64_16x8 */
                                                    {120.8, 4877}, /* sgemm_tma_128x64x64_16x8 */
-                                                   {115.0, 3811}, /* sgemm_tma_64x64x32_16x8 */
+                                                   {116.0, 3700}, /* sgemm_tma_64x64x32_16x8 */
                                                    {108.9, 2843}, /* sgemm_tma_32x32x128_16x8 */
                                                    {118.7, 5063}, /* sgemm_tma_32x256x64_16x8 */
                                                    {118.6, 5130}, /* sgemm_tma_256x32x64_16x8 */
@@ -1264,7 +1268,7 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   const int64_t sums = (int64_t)rest * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * sums_by;
   sgemm__grid grid = {0, 1, 1, SGEMM__PACK_THREADS, 1, 0};
   sgemm_machine machine;
-  int64_t places;
+  int64_t places, rounds;
   sgemm_status status = sgemm_machine_query(&machine);
   if (status != SGEMM_SUCCESS)
     return status;
@@ -1303,8 +1307,13 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
     packed.ldb = deep * SGEMM__PACK_K;
     packed.stride_b = args.b.batch > 1 ? args.b.rows * packed.ldb : 0;
   }
+  /* Blocks that stay drift apart, until the L2 no longer holds what they share, which takes power, and so clocks: a block
+     leaves after some 32768 of k to the next that is free. 16384 cubed is 3.5 % faster for it, 4096 cubed as fast. */
   places = (int64_t)machine.multiprocessors * v->resident;
-  grid.x = (unsigned)(rest > 0 ? args.shares : tiles < places ? tiles : places);
+  packed.blocks = (uint32_t)(rest > 0 ? args.shares : tiles < places ? tiles : places);
+  packed.turns = (uint32_t)(32768 / (args.k + 1) + 1);
+  rounds = rest > 0 ? tiles / packed.blocks : sgemm__ceil_div(tiles, packed.blocks);
+  grid.x = packed.blocks * (unsigned)(rounds > packed.turns ? sgemm__ceil_div(rounds, packed.turns) : 1);
   grid.threads = (unsigned)v->threads;
   grid.shared = (unsigned)v->shared;
   if (status == SGEMM_SUCCESS)

@@ -1612,18 +1612,23 @@ SGEMM__DEVICE uint32_t sgemm__share_of(const sgemm__args *p, uint32_t i) {
   return i < longer ? i / (p->share_steps + 1) : p->share_more + (i - longer) / p->share_steps;
 }
 
-/* The turn-th job of this block, if there is one. Blocks stay: each takes every grid-th tile. Stream-K (Osama et al.,
-   2023) for the tiles that make no whole round of p->shares blocks: these share all their steps evenly. Each gets part of
-   one tile, or the end of one and the beginning of the next, which are two jobs. */
+/* The turn-th job of this block, if there is one. Blocks stay: of p->blocks side by side each takes one tile of so many in a
+   turn, and after p->turns another block comes in its place; the last one has what is left. Stream-K (Osama et al., 2023)
+   for the tiles that make no whole round of p->shares blocks: these share all their steps evenly. Each gets part of one
+   tile, or the end of one and the beginning of the next, which are two jobs. */
 SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uint32_t turn, sgemm__job *job) {
   const uint32_t steps = ((uint32_t)p->k + (uint32_t)s->BK - 1) / (uint32_t)s->BK;
-  const uint32_t whole = sgemm__whole_tiles(p), number = sgemm__block_x() + turn * sgemm__blocks();
+  const uint32_t all = sgemm__blocks(), before = all > p->blocks ? sgemm__block_x() / p->blocks : 0; /* in this place */
+  const uint32_t block = sgemm__block_x() - before * p->blocks;
+  const uint32_t whole = sgemm__whole_tiles(p), number = block + (before * p->turns + turn) * p->blocks;
   uint32_t tile = number;
   job->begin = 0;
   job->steps = (int)steps;
   job->partial = -1;
+  if (turn >= p->turns && (before + 1) * p->blocks < all)
+    return 0;
   if (number >= whole) {
-    const uint32_t from = sgemm__share_begin(p, sgemm__block_x()), to = sgemm__share_begin(p, sgemm__block_x() + 1);
+    const uint32_t from = sgemm__share_begin(p, block), to = sgemm__share_begin(p, block + 1);
     const uint32_t first = from / (steps > 0 ? steps : 1), next = (first + 1) * steps; /* tile; step */
     const uint32_t second = number - whole >= p->shares;
     if (p->shares == 0 || number - whole >= 2 * p->shares || to <= (second ? next : from))
@@ -1631,7 +1636,7 @@ SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uin
     tile = whole + first + second;
     job->begin = second ? 0 : (int)(from - first * steps);
     job->steps = (int)((second || to < next ? to : next) - (second ? next : from));
-    job->partial = 2 * (int64_t)sgemm__block_x() + (second || job->begin == 0);
+    job->partial = 2 * (int64_t)block + (second || job->begin == 0);
   }
   job->matrix = tile / (p->tiles_m * p->tiles_n);
   job->tile = tile - job->matrix * (p->tiles_m * p->tiles_n);

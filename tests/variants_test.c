@@ -253,6 +253,15 @@ static void shared_tiles(sgemm_variant variant) {
   }
 }
 
+/* Five tiles by two blocks, of a k so long that each leaves after one tile, and the next two share the last. */
+static void blocks_leave(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  problem q = problem_of(variant, OPS[0][0], OPS[0][1], 3, 4 * v->BN + 3, 32768, EXACT);
+  q.p.beta = 2.0f;
+  problem_plan(&q, 1, 2);
+  CHECK(problem_solve(&q, schedule(0)));
+}
+
 /* Every plan that the row can do, each on each of these shapes and with each pair of ops. */
 static void plans(sgemm_variant variant) {
   static const int planes[4] = {1, 2, 3, 7};
@@ -265,6 +274,8 @@ static void plans(sgemm_variant variant) {
           plan_case(variant, ranks, planes[i], shape, c);
   if (v->packs)
     shared_tiles(variant);
+  if (v->packs && v->BM * v->BN == 1024)
+    blocks_leave(variant); /* of the row whose tiles are soonest done on the CPU */
 }
 
 /* k as long as it takes for sgemm_run_variant() to make use of each number of ranks. */
