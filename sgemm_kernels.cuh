@@ -1856,7 +1856,9 @@ SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *
    has read the buffer for the last time. So no warp waits for another but by way of the copies and where sums leave, and
    there is nothing in the loop but loads of fragments and FMAs. The fragments of 4 k load while those before multiply,
    across buffers too, as in sgemm__pipelined(). A block does tile after tile, while the copies of the next are under way.
-   What the main loop needs is reckoned behind setmaxnreg: held across it, it would be spilled. */
+   What the main loop needs is reckoned behind setmaxnreg: held across it, it would be spilled. How the loop is arranged was
+   measured, not derived (docs/performance.md, "Blocks that stay"): buffers change among the FMAs of the last quad, since a
+   branch around that cost 240 clocks a step; with A along e the loop's body is half a step of 64 k. */
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                               const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
                               float *b) {
@@ -1880,10 +1882,11 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       sgemm__feed_tiles(p, s, map_a, map_b, shared, full, empty);
   } else {
     const int nn = s->a_along_k && !s->b_along_k;
-    const int b_first = threads == 128 && !nn, early = threads == 128 && nn; /* see docs/performance.md */
-    const int depth = s->BK / (s->slices / 4);                               /* of a step, for a warp, */
-    const int pieces = s->a_along_k ? 1 : depth / 32;                        /* in as many turns of the loop, */
-    const int quads = depth / 4 / pieces;                                    /* each of as many quads of k */
+    const int b_first = threads == 128 && !nn;        /* B's fragments load before A's */
+    const int early = threads == 128 && nn;           /* a look at the next buffer before the wait for it */
+    const int depth = s->BK / (s->slices / 4);        /* of a step, for a warp, */
+    const int pieces = s->a_along_k ? 1 : depth / 32; /* in as many turns of the loop, */
+    const int quads = depth / 4 / pieces;             /* each of as many quads of k */
     const int turn_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),
               turn_b = quads * 128 * (s->b_along_k ? s->BN / 8 : 4);
     int warp, part, a_at, fragment_b_at;
