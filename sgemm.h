@@ -623,6 +623,9 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.blocks = 0;
   a.turns = 0;
   a.shares = 0;
+  a.share_steps = 0;
+  a.share_more = 0;
+  a.sums = 0;
   a.partials = NULL;
   a.BM = 0;
   a.BN = 0;

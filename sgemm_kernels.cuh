@@ -1396,10 +1396,11 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
   sgemm__store_tile(p, s, &tile, &place, acc);
 }
 
-/* Where a fragment's step k lies among its registers: two steps, of which one loads while the other multiplies; of quads
-   two times four. */
 /* Chains of FMAs a result: two where a block has all of a long k, which halves their length. */
 #define SGEMM__CHAINS(slices) ((slices) >= 8 ? 2 : 1)
+
+/* Where a fragment's step k lies among its registers: two steps, of which one loads while the other multiplies; of quads
+   two times four. */
 #define SGEMM__STEPS(T) ((T) == 4 ? 32 : 2 * (T))
 SGEMM__DEVICE int sgemm__step_at(int T, int quads, int k) { return quads ? k / 4 % 2 * 16 + k % 4 : k % 2 * T; }
 
@@ -1636,15 +1637,15 @@ SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uin
     tile = whole + first + second;
     job->begin = second ? 0 : (int)(from - first * steps);
     job->steps = (int)((second || to < next ? to : next) - (second ? next : from));
-    job->partial = 2 * (int64_t)block + (second || job->begin == 0);
+    job->partial = 2 * (int64_t)block + (second || job->begin == 0); /* the odd one begins a tile */
   }
   job->matrix = tile / (p->tiles_m * p->tiles_n);
   job->tile = tile - job->matrix * (p->tiles_m * p->tiles_n);
   return 1;
 }
 
-/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. Each of p->sums threads sums
-   four results of as many parts; then the first of them sums these, the first k first again. */
+/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. Each of p->sums threads sums four results of as
+   many parts; then the first of them sums these, the first k first again. */
 SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *shared) {
   const sgemm__shape s = {p->BM, p->BN, 0, 1, 4, 0, 0, 4, 0, 1, 0, 0, 1, 1};
   const uint32_t side = (uint32_t)threads / p->sums,
@@ -1885,10 +1886,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     const int b_first = threads == 128 && !nn;        /* B's fragments load before A's */
     const int early = threads == 128 && nn;           /* a look at the next buffer before the wait for it */
     const int depth = s->BK / (s->slices / 4);        /* of a step, for a warp, */
-    const int pieces = s->a_along_k ? 1 : depth / 32; /* in as many turns of the loop, */
-    const int quads = depth / 4 / pieces;             /* each of as many quads of k */
-    const int turn_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),
-              turn_b = quads * 128 * (s->b_along_k ? s->BN / 8 : 4);
+    const int pieces = s->a_along_k ? 1 : depth / 32; /* in as many passes of the loop, */
+    const int quads = depth / 4 / pieces;             /* each of as many quads of k, which are bytes of A and of B: */
+    const int quads_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),
+              quads_b = quads * 128 * (s->b_along_k ? s->BN / 8 : 4);
     int warp, part, a_at, fragment_b_at;
     sgemm__job job;
     uint32_t turn;
@@ -1933,8 +1934,8 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
             if (steps > 1 && !ready)
               sgemm__mbarrier_wait(full + i, parity);
           } else if (next == 0) {
-            from_a += turn_a;
-            from_b += turn_b;
+            from_a += quads_a;
+            from_b += quads_b;
           }
           if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
             if (b_first)
