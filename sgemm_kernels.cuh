@@ -373,6 +373,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__UNROLL_BY(n) _Pragma(SGEMM__STRING(unroll n))
 #define SGEMM__SHARED_WORDS(array, count) __shared__ uint32_t array[count]
 #define SGEMM__SHARED_MBARRIERS(array, count) __shared__ sgemm__mbarrier array[count]
+#define SGEMM__SHARED_TASKS(array, count) __shared__ __align__(16) sgemm__task array[count]
 #define SGEMM__KERNEL_POINTER(name) (const void *)name
 #define sgemm__converge() ((void)0) /* lanes that skipped a guarded access have caught up: the CPU model counts by it */
 #define sgemm__load_anyway(faster) (faster) /* what nobody uses, where a branch costs more; not on the CPU model */
@@ -662,15 +663,12 @@ SGEMM__DEVICE void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int
 #endif
 }
 
-/* The way back, of 4 results a lane: lane 4g + q's i-th becomes element q of quad g of the i-th 128 bytes (PTX ISA,
-   "stmatrix"). p: the first of these 512 bytes and 16 for each lane. */
-SGEMM__DEVICE void sgemm__store_dealt(float *p, const float *r) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(sgemm__shared_address(p)),
-               "r"(__float_as_uint(r[0])), "r"(__float_as_uint(r[1])), "r"(__float_as_uint(r[2])),
-               "r"(__float_as_uint(r[3]))
-               : "memory");
-#endif
+/* r: 4 registers; <- those of the lane whose number differs by the bit `mask`. All lanes of a warp call it. */
+SGEMM__DEVICE void sgemm__swap_lanes4(float *r, int mask) {
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < 4; i++)
+    r[i] = __shfl_xor_sync(0xffffffffu, r[i], mask);
 }
 
 /* What the thread has read of shared memory is read before copies overwrite it, whoever asks for them later (PTX ISA,
@@ -1644,6 +1642,28 @@ SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uin
   return 1;
 }
 
+/* What the warps that multiply are told of a job, in shared memory. */
+typedef struct sgemm__task {
+  int64_t at;     /* floats from the start of C, or of the partial tiles, to the tile */
+  int partial;    /* 1: it is one of those */
+  int rows, cols; /* of the tile, inside C; rows 0: there is no further job */
+  int steps;      /* of BK */
+  int plain;      /* see sgemm__plain() */
+} sgemm__task;
+
+#define SGEMM__TASKS 8 /* at a time: see sgemm__feed_tiles() */
+
+SGEMM__DEVICE void sgemm__tell(const sgemm__args *p, const sgemm__shape *s, const sgemm__job *job, sgemm__task *task) {
+  const sgemm__tile tile = sgemm__tile_of(p, s, job->tile, job->matrix);
+  const int partial = job->partial >= 0;
+  task->at = partial ? job->partial * s->BM * s->BN : tile.C - p->C;
+  task->partial = partial;
+  task->rows = partial ? s->BM : tile.rows;
+  task->cols = partial ? s->BN : tile.cols;
+  task->steps = job->steps;
+  task->plain = partial || sgemm__plain(p, s, &tile);
+}
+
 /* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. Each of p->sums threads sums four results of as
    many parts; then the first of them sums these, the first k first again. */
 SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *shared) {
@@ -1705,30 +1725,38 @@ SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__map *map, int E
                     along_k ? k + i * SGEMM__BOX : e + i * SGEMM__BOX, along_k ? e : k, matrix, full);
 }
 
-/* And a buffer's tiles of both operands, as buffers come free, for all jobs of the block. */
+/* And a buffer's tiles of both operands, as buffers come free, for all jobs of the block; behind them a task of rows 0. A
+   task takes the place of the one SGEMM__TASKS before, which no warp needs any more: each job has a step, and the step that
+   came s->bufs + 1 ago has been multiplied. One of no k takes a buffer too, of no bytes. */
 SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                                      const sgemm__map *map_b, float *shared, sgemm__mbarrier *full,
-                                     sgemm__mbarrier *empty) {
+                                     sgemm__mbarrier *empty, sgemm__task *tasks) {
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;
   int i = 0, parity = 1, step; /* of the phase before the first: nobody has yet to read the buffers */
   sgemm__job job;
   uint32_t turn;
-  if (p->k == 0)
-    sgemm__mbarrier_arrive(full); /* for which they wait all the same */
-  for (turn = 0; p->k > 0 && sgemm__job_of(p, s, turn, &job); turn++) {
+  for (turn = 0; sgemm__job_of(p, s, turn, &job); turn++) {
     const sgemm__dealt at = sgemm__deal(p, job.tile);
     const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
     const int matrix_a = p->stride_a != 0 ? (int)job.matrix : 0, matrix_b = p->stride_b != 0 ? (int)job.matrix : 0;
-    for (step = job.begin; step < job.begin + job.steps; step++) {
+    sgemm__tell(p, s, &job, tasks + turn % SGEMM__TASKS);
+    for (step = job.begin; step < job.begin + job.steps || step == 0; step++) {
       float *into = shared + i * buffer;
       sgemm__mbarrier_wait(empty + i, parity);
-      sgemm__mbarrier_expect(full + i, 4 * buffer);
-      sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, step * s->BK, matrix_a, full + i);
-      sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, step * s->BK, matrix_b, full + i);
+      if (job.steps > 0) {
+        sgemm__mbarrier_expect(full + i, 4 * buffer);
+        sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, step * s->BK, matrix_a, full + i);
+        sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, step * s->BK, matrix_b, full + i);
+      } else {
+        sgemm__mbarrier_arrive(full + i);
+      }
       i = i + 1 < s->bufs ? i + 1 : 0;
       parity ^= i == 0;
     }
   }
+  tasks[turn % SGEMM__TASKS].rows = 0;
+  sgemm__mbarrier_wait(empty + i, parity);
+  sgemm__mbarrier_arrive(full + i);
 }
 
 /* A warp of tma has 32 x 32 results, and its lane 4g + q those of group g, 16 x 8 in a warp tile of 2 x 4 groups, of k = q
@@ -1744,14 +1772,14 @@ SGEMM__DEVICE sgemm__place sgemm__place_of_group(const sgemm__shape *s, int grou
   place.down = s->a_along_k ? 8 : 4;
   place.col = warp % (s->BN / s->WN) * s->WN + (s->b_along_k ? group_n * 4 : group_n % 2 * 16 + group_n / 2 * 8);
   place.across = s->b_along_k ? 16 : 4;
-  place.turn = (s->b_along_k ? group_n : 0) ^ 1; /* see sgemm__multiply_fragments() */
+  place.turn = (s->b_along_k ? group_n & 2 : 0) ^ 1; /* see sgemm__multiply_fragments() */
   return place;
 }
 
 /* Bytes from a tile's start to what the lane loads of an operand's first quad of k: `first` is the warp tile's first row. */
 SGEMM__DEVICE int sgemm__dealt_at(const sgemm__shape *s, int of_b, int first) {
   const int lane = sgemm__thread() % 32, i = lane / 8, group = lane % 8, own = lane / 4, k = lane % 4;
-  const int row = of_b ? group % 4 * 4 + (i ^ group % 4) : group / 4 * 4 + i;
+  const int row = of_b ? group % 4 * 4 + (i ^ (group & 2)) : group / 4 * 4 + i;
   const int quad = of_b ? own % 2 * 4 + own % 4 / 2 * 2 : own / 4 * 4; /* of 8 side by side along e */
   return (of_b ? s->b_along_k : s->a_along_k) ? (first + row) * 128 + row % 8 * 16
                                               : first * s->BK * 4 + k * 128 + (quad ^ k) * 16;
@@ -1769,86 +1797,98 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
   }
 }
 
-/* Two rows of each group of a warp, 512 floats, on their way to the sums over lanes: to shared memory, as lanes have them, */
-SGEMM__DEVICE void sgemm__store_two_rows(const sgemm__shape *s, float *shared, const float *acc, int rows) {
-  int i;
-  SGEMM__UNROLL
-  for (i = 0; i < 4; i++)
-    sgemm__store_dealt(shared + i * 128 + sgemm__thread() % 32 * 4, acc + rows * s->TN + i * 4);
-}
-
-/* and from there: lane 8j + g takes piece j % 2 of row j / 2 of group g, whose sums it makes. */
-SGEMM__DEVICE void sgemm__load_sums(float *sum, const float *shared, int turn) {
-  const int lane = sgemm__thread() % 32;
-  float r[4];
+/* Of results of which two lanes, that differ by `mask`, have parts, each lane keeps half and adds the other's part of it: of
+   2 * apart side by side the first ones where the bit of its number is 0. */
+SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask) {
+  const int upper = (sgemm__thread() & mask) != 0;
+  float other[4];
   int i, v;
   SGEMM__UNROLL
-  for (i = 0; i < 4; i++) {
-    sgemm__load_shared4(r, shared + lane / 8 * 128 + (i ^ turn) * 32 + lane % 8 * 4);
-    sum[i] = r[0];
+  for (i = 0; i < count / 2; i += 4) {
+    const int at = i / apart * 2 * apart + i % apart;
     SGEMM__UNROLL
-    for (v = 1; v < 4; v++)
-      sum[i] += r[v];
+    for (v = 0; v < 4; v++) {
+      other[v] = upper ? acc[at + v] : acc[at + apart + v];
+      acc[i + v] = upper ? acc[at + apart + v] : acc[at + v];
+    }
+    sgemm__swap_lanes4(other, mask);
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      acc[i + v] += other[v];
   }
 }
 
-/* The sums over lanes, to C: a warp's results go through 1024 floats of shared memory that no other warp uses, by turns of
-   halves, so that two rows are stored there while those before are summed. */
+/* The four lanes of a group have parts of the same 16 x 8 results. Lane q gets the sums of 8 of the rows, those behind where
+   q is odd, and of the first four columns, or for q > 1 of the others. 4 results side by side are then in order. */
+SGEMM__DEVICE void sgemm__sum_lanes(const sgemm__shape *s, float *acc) {
+  const sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
+  float r[4];
+  int i, v;
+  sgemm__sum_two_lanes(acc, s->TM * s->TN, s->TM * s->TN / 2, 1);
+  sgemm__sum_two_lanes(acc, s->TM * s->TN / 2, s->TN / 2, 2);
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM * s->TN / 4; i += 4) {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      r[v] = place.turn & 2 ? acc[i + (v ^ 3)] : acc[i + (v ^ 1)];
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      acc[i + v] = r[v];
+  }
+}
+
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int plain,
-                                      float *shared, const float *acc) {
-  const int lane = sgemm__thread() % 32;
-  const sgemm__place place = sgemm__place_of_group(s, lane % 8);
-  const int row = place.row + lane / 16, col = place.col + lane / 8 % 2 * place.across;
-  float sum[4];
-  int rows, v;
-  sgemm__store_two_rows(s, shared, acc, 0);
-  sgemm__warp_barrier();
-  SGEMM__UNROLL
-  for (rows = 0; rows < s->TM; rows += 2) {
-    const int at = row + rows / 4 * place.down + rows % 4;
-    if (rows + 2 < s->TM)
-      sgemm__store_two_rows(s, shared + (rows / 2 + 1) % 2 * 512, acc, rows + 2);
-    sgemm__load_sums(sum, shared + rows / 2 % 2 * 512, place.turn);
-    sgemm__warp_barrier();
-    if (plain) {
+                                      float *acc) {
+  const int q = sgemm__thread() % 4;
+  const sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
+  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across;
+  int i, v;
+  sgemm__sum_lanes(s, acc);
+  if (plain) {
+    float *C = tile->C + row * p->ldc + col;
+    SGEMM__UNROLL
+    for (i = 0; i < s->TM / 2; i++) {
       SGEMM__UNROLL
       for (v = 0; v < 4; v++)
-        sum[v] *= p->alpha;
-      sgemm__store_global4(tile->C + at * p->ldc + col, sum);
-    } else {
-      sgemm__store_at(p, 4, tile, at, col, sum);
+        acc[i * 4 + v] *= p->alpha;
+      sgemm__store_global4(C + (i / 4 * place.down + i % 4) * p->ldc, acc + i * 4);
     }
+  } else {
+    SGEMM__UNROLL
+    for (i = 0; i < s->TM / 2; i++)
+      sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, acc + i * 4);
   }
 }
 
-/* The same where warps share k, each tile's warps another part of it: s->slices / 4 of them. In turns each stores as many
-   times two rows, and sums one time two rows of all of them. */
+/* The same where warps share k, each tile's warps another part of it: s->slices / 4 of them, each of which stores its sums to
+   shared memory and adds up some rows of all. */
 SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                      float *shared, const float *acc) {
+                                      float *shared, float *acc) {
   const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slices / 4;
-  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps;
-  const sgemm__place place = sgemm__place_of_group(s, lane % 8);
-  const int row = place.row + lane / 16, col = place.col + lane / 8 % 2 * place.across;
-  float *area = shared + warp * parts * parts * 512;
+  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, q = lane % 4;
+  const sgemm__place place = sgemm__place_of_group(s, lane / 4);
+  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across, rows = s->TM / 2;
+  float *area = shared + warp * parts * rows * 128 + lane * 4;
   float sum[4], r[4];
-  int turn, i, part, v;
+  int i, turn, part, v;
+  sgemm__sum_lanes(s, acc);
+  sgemm__barrier_of(parts * warps * 32); /* all warps have read the buffer */
   SGEMM__UNROLL
-  for (turn = 0; turn < s->TM / 2 / parts; turn++) {
-    const int rows = (turn * parts + own) * 2;
-    if (turn > 0)
-      sgemm__barrier_of(parts * warps * 32);
+  for (i = 0; i < rows; i++)
+    sgemm__store_shared4(area + (own * rows + i) * 128, acc + i * 4);
+  sgemm__barrier_of(parts * warps * 32);
+  SGEMM__UNROLL
+  for (turn = 0; turn < rows / parts; turn++) {
+    i = own * (rows / parts) + turn;
+    sgemm__load_shared4(sum, area + i * 128);
     SGEMM__UNROLL
-    for (i = 0; i < parts; i++)
-      sgemm__store_two_rows(s, area + (own * parts + i) * 512, acc, (turn * parts + i) * 2);
-    sgemm__barrier_of(parts * warps * 32);
-    SGEMM__UNROLL
-    for (part = 0; part < parts; part++) {
-      sgemm__load_sums(r, area + (part * parts + own) * 512, place.turn);
+    for (part = 1; part < parts; part++) {
+      sgemm__load_shared4(r, area + (part * rows + i) * 128);
       SGEMM__UNROLL
       for (v = 0; v < 4; v++)
-        sum[v] = part == 0 ? r[v] : sum[v] + r[v];
+        sum[v] += r[v];
     }
-    sgemm__store_at(p, 4, tile, row + rows / 4 * place.down + rows % 4, col, sum);
+    sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, sum);
   }
 }
 
@@ -1861,13 +1901,14 @@ SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *
    measured, not derived (docs/performance.md, "Blocks that stay"): buffers change among the FMAs of the last quad, since a
    branch around that cost 240 clocks a step; with A along e the loop's body is half a step of 64 k. */
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
-                              const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, float *acc, float *a,
-                              float *b) {
+                              const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, sgemm__task *tasks,
+                              float *acc, float *a, float *b) {
   /* Indices. */
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices); /* that multiply */
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;             /* floats of a buffer, B's behind A's */
   sgemm__mbarrier *empty = full + s->bufs;
   int i = 0, q, parity = 0, steps;
+  uint32_t turn;
   if (sgemm__thread() < s->bufs) {
     sgemm__mbarrier_init(full + sgemm__thread(), 1);
     sgemm__mbarrier_init(empty + sgemm__thread(), threads / 32 * SGEMM__ARRIVALS);
@@ -1880,19 +1921,19 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   if (sgemm__thread() >= threads) {
     sgemm__registers_to_copy();
     if (sgemm__thread() == threads)
-      sgemm__feed_tiles(p, s, map_a, map_b, shared, full, empty);
+      sgemm__feed_tiles(p, s, map_a, map_b, shared, full, empty, tasks);
   } else {
     const int nn = s->a_along_k && !s->b_along_k;
-    const int b_first = threads == 128 && !nn;        /* B's fragments load before A's */
-    const int early = threads == 128 && nn;           /* a look at the next buffer before the wait for it */
-    const int depth = s->BK / (s->slices / 4);        /* of a step, for a warp, */
-    const int pieces = s->a_along_k ? 1 : depth / 32; /* in as many passes of the loop, */
-    const int quads = depth / 4 / pieces;             /* each of as many quads of k, which are bytes of A and of B: */
+    const int b_first = threads == 256 || nn; /* B's fragments load before A's */
+    const int early = threads == 128 && nn;   /* a look at the next buffer before the wait for it */
+    const int firsts = threads == 256 && !s->a_along_k ? s->TM / 2 : 0; /* rows that are multiplied before loads */
+    const int depth = s->BK / (s->slices / 4);                          /* of a step, for a warp, */
+    const int passes = depth / SGEMM__BOX;                              /* in as many passes of the loop, */
+    const int quads = SGEMM__BOX / 4; /* each of as many quads of k, which are bytes of A and of B: */
     const int quads_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),
               quads_b = quads * 128 * (s->b_along_k ? s->BN / 8 : 4);
     int warp, part, a_at, fragment_b_at;
-    sgemm__job job;
-    uint32_t turn;
+    sgemm__address from_a, from_b;
     sgemm__registers_to_multiply(threads);
     full = sgemm__held(full);
     empty = full + s->bufs;
@@ -1902,8 +1943,14 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
            part * depth * (s->a_along_k ? s->BM / SGEMM__BOX : 1) * 128;
     fragment_b_at = 4 * b_at + sgemm__dealt_at(s, 1, warp % (s->BN / s->WN) * s->WN) +
                     part * depth * (s->b_along_k ? s->BN / SGEMM__BOX : 1) * 128;
-    for (turn = 0; sgemm__job_of(p, s, turn, &job); turn++) {
-      sgemm__address from_a = sgemm__address_of(shared + i * buffer), from_b = from_a;
+    from_a = from_b = sgemm__address_of(shared);
+    sgemm__mbarrier_wait(full, 0);
+    if (sgemm__load_anyway(1) || (p->k > 0 && tasks->rows > 0)) {
+      sgemm__load_lanes(a, from_a, a_at, s->TM, s->BM, s->a_along_k, 0);
+      sgemm__load_lanes(b, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
+    }
+    for (turn = 0; tasks[turn % SGEMM__TASKS].rows > 0; turn++) {
+      const sgemm__task *task = tasks + turn % SGEMM__TASKS, *after = tasks + (turn + 1) % SGEMM__TASKS;
       sgemm__tile tile;
       sgemm__args out;
       int last, ready = 0;
@@ -1912,62 +1959,69 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       for (q = 0; q < s->TM * s->TN; q++)
         acc[q] = 0.0f;
       /* Main loop. */
-      sgemm__mbarrier_wait(full + i, parity);
-      if (sgemm__load_anyway(1) || job.steps > 0) { /* a branch here changes how ptxas arranges the whole loop: 1 % */
-        sgemm__load_lanes(a, from_a, a_at, s->TM, s->BM, s->a_along_k, 0);
-        sgemm__load_lanes(b, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
-      }
-      for (steps = job.steps * pieces; steps > 0; steps--) {
-        const int ends = pieces == 1 || steps % pieces == 1; /* the buffer */
+      for (steps = task->steps * passes; steps > 0; steps--) {
+        const int ends = passes == 1 || steps % passes == 1; /* the buffer */
         SGEMM__UNROLL
         for (q = 0; q < quads; q++) {
           const int now = q % 2, next = (q + 1) % quads;
+          sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, firsts, s->TN, 1);
           if (early && ends && q == quads - 4)
             ready = sgemm__mbarrier_test(full + (i + 1 < s->bufs ? i + 1 : 0), parity ^ (i + 1 == s->bufs));
           if (next == 0 && ends) {
             sgemm__reads_before_copies();
-            sgemm__mbarrier_arrive_warp(empty + i, steps > 1); /* through the last one the sums leave */
+            sgemm__mbarrier_arrive_warp(empty + i, s->slices == 4 || steps > 1); /* or the sums go through it */
             i = i + 1 < s->bufs ? i + 1 : 0;
             parity ^= i == 0;
             from_a = sgemm__address_of(shared + i * buffer);
             from_b = from_a;
-            if (steps > 1 && !ready)
+            if (!ready)
               sgemm__mbarrier_wait(full + i, parity);
           } else if (next == 0) {
             from_a += quads_a;
             from_b += quads_b;
           }
-          if (sgemm__load_anyway(1) || next > 0 || steps > 1) {
+          if (sgemm__load_anyway(1) || next > 0 || steps > 1 || after->rows > 0) {
             if (b_first)
               sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
             sgemm__load_lanes(a + (1 - now) * s->TM, from_a, a_at, s->TM, s->BM, s->a_along_k, next);
             if (!b_first)
               sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
           }
-          sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 1);
+          sgemm__multiply_fragments(acc + firsts * s->TN, a + now * s->TM + firsts, 1, b + now * s->TN, 1,
+                                    s->TM - firsts, s->TN, 1);
         }
       }
+      if (p->k == 0) {
+        sgemm__mbarrier_arrive_warp(empty + i, s->slices == 4);
+        i = i + 1 < s->bufs ? i + 1 : 0;
+        parity ^= i == 0;
+        sgemm__mbarrier_wait(full + i, parity);
+      }
+      if (p->k < 0) { /* never: see above */
+        SGEMM__UNROLL
+        for (q = 0; q < s->TM * s->TN; q += 4)
+          sgemm__store_shared4(shared + q * 128 + sgemm__thread() * 4, acc + q);
+      }
       /* Epilogue. */
-      last = i > 0 ? i - 1 : s->bufs - 1;
-      tile = sgemm__tile_of(p, s, job.tile, job.matrix);
       out = *p;
-      if (job.partial >= 0) {
-        tile.C = p->partials + job.partial * s->BM * s->BN;
-        tile.rows = s->BM;
-        tile.cols = s->BN;
+      tile.A = tile.B = NULL;
+      tile.C = p->C + task->at;
+      tile.rows = task->rows;
+      tile.cols = task->cols;
+      if (task->partial) {
+        tile.C = p->partials + task->at;
         out.ldc = s->BN;
         out.alpha = 1.0f;
         out.beta = 0.0f;
       }
-      sgemm__barrier_of(threads); /* all warps have read the buffer */
-      if (s->slices > 4)
+      if (s->slices > 4) {
+        last = i > 0 ? i - 1 : s->bufs - 1;
         sgemm__store_parts(&out, s, &tile, shared + last * buffer, acc);
-      else if (sgemm__plain(&out, s, &tile))
-        sgemm__store_lanes(&out, s, &tile, 1, shared + last * buffer + warp * 1024, acc);
-      else
-        sgemm__store_lanes(&out, s, &tile, 0, shared + last * buffer + warp * 1024, acc);
-      sgemm__reads_before_copies();
-      sgemm__mbarrier_arrive_warp(empty + last, 1);
+        sgemm__reads_before_copies();
+        sgemm__mbarrier_arrive_warp(empty + last, 1);
+      } else {
+        sgemm__store_lanes(&out, s, &tile, task->plain, acc);
+      }
     }
   }
 }
@@ -2079,9 +2133,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   {                                                                                                                    \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs));                                                                     \
+    SGEMM__SHARED_TASKS(tasks, SGEMM__TASKS);                                                                          \
     SGEMM__MAPS_OF(args, shape, map_a, map_b)                                                                          \
     float acc[(TM) * (TN)], a[2 * (TM)], b[2 * (TN)];                                                                  \
-    sgemm__fed(&args, &shape, &map_a, &map_b, tiles, barriers, acc, a, b);                                             \
+    sgemm__fed(&args, &shape, &map_a, &map_b, tiles, barriers, tasks, acc, a, b);                                      \
   }
 #else
 #define SGEMM__FED(bufs, TM, TN) (void)shape, (void)args; /* sgemm_machine.wgmma says so */

@@ -237,6 +237,9 @@ static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *a
 #define SGEMM__SHARED_MBARRIERS(array, number)                                                                         \
   static _Thread_local sgemm__mbarrier array[number];                                                                  \
   sgemm__cpu_declare((float *)array, (number) * (sizeof *(array) / sizeof(float)), #array)
+#define SGEMM__SHARED_TASKS(array, number)                                                                             \
+  static _Thread_local sgemm__task array[number];                                                                      \
+  sgemm__cpu_declare((float *)array, (number) * (sizeof *(array) / sizeof(float)), #array)
 #define SGEMM__KERNEL_POINTER(name) name
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
   float *array = (float *)sgemm__cpu->dynamic[sgemm__cpu->rank];                                                       \
@@ -638,13 +641,15 @@ static inline void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int
                               lane % 4);
 }
 
-static inline void sgemm__store_dealt(float *p, const float *r) {
-  const int lane = sgemm__thread() % 32;
-  int i;
-  sgemm__cpu_aligned(p);
-  sgemm__count_access(SGEMM__COUNT_STORE_SHARED, p, 4);
-  for (i = 0; i < 4; i++)
-    p[32 * i - 3 * lane] = r[i];
+static inline void sgemm__swap_lanes4(float *r, int mask) {
+  const int warp = sgemm__thread() / 32, lane = sgemm__thread() % 32;
+  sgemm__address *told = sgemm__cpu->told[warp][sgemm__cpu->warps[warp].phase & 1];
+  float other[4];
+  told[lane] = (uintptr_t)r;
+  sgemm__warp_barrier();
+  memcpy(other, (const float *)told[lane ^ mask], sizeof other);
+  sgemm__warp_barrier(); /* nobody overwrites what others have yet to read */
+  memcpy(r, other, sizeof other);
 }
 
 #define SGEMM__ARRIVALS 1
