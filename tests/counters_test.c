@@ -97,8 +97,12 @@ static int64_t elements(const sgemm_variant_info *v, size s) {
                    : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
 }
 
-/* Floats that the slices of a block leave in shared memory for the sum over them, which loads them all. */
-static int64_t summed(const sgemm_variant_info *v, size t) { return v->slices > 1 ? v->slices * t.m * t.n : 0; }
+/* Floats that the slices of a block leave in shared memory for the sum over them, which loads them all; of tma the warps that
+   share k, as the sum over lanes goes by registers. */
+static int64_t summed(const sgemm_variant_info *v, size t) {
+  const int slices = v->packs ? v->slices / 4 : v->slices;
+  return slices > 1 ? slices * t.m * t.n : 0;
+}
 
 /* Lanes of a warp that belong to one slice; with fewer than 32, slices share a warp, and what their lanes meet in a bank
    has no closed form here. */
@@ -315,8 +319,8 @@ static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
 }
 
 /* The requests for C: piece by piece of V results, as "Which results of the tile a thread owns" describes it. Of the slices
-   each stores some of the pieces, in the same places; of tma, where k is dealt to lanes, each lane a piece of another group
-   of lanes. */
+   each stores some of the pieces, in the same places; of tma, where k is dealt to lanes, each of four lanes a quarter of what
+   they have in common. */
 static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
   const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n,
             given = ops_of_kernel(v, ops, s);
@@ -347,10 +351,9 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
             if (v->packs) {
               const int warps = v->BM / 32 * (v->BN / 32),
                         warp = w % warps; /* those further on have another part of k */
-              const int r = (piece * v->slices / 4 + w / warps) * 2 + lane / 16,
-                        c = lane / 8 % 2; /* of 16 rows, 2 pieces */
-              m = lane / 4 % 2;
-              n = lane % 4;
+              const int r = lane % 2 * 8 + w / warps * pieces + piece, c = lane / 2 % 2; /* of 16 rows, 2 pieces */
+              m = lane / 16;
+              n = lane / 4 % 4;
               row = row0 + warp / (v->BN / 32) * 32 + (given / 2 ? m * 16 + r : r / 4 * 8 + m * 4 + r % 4);
               col = col0 + warp % (v->BN / 32) * 32 + (given % 2 ? c * 16 + n * 4 : n % 2 * 16 + n / 2 * 8 + c * 4);
             }
