@@ -1780,7 +1780,8 @@ SGEMM__DEVICE sgemm__place sgemm__place_of_group(const sgemm__shape *s, int grou
 SGEMM__DEVICE int sgemm__dealt_at(const sgemm__shape *s, int of_b, int first) {
   const int lane = sgemm__thread() % 32, i = lane / 8, group = lane % 8, own = lane / 4, k = lane % 4;
   const int row = of_b ? group % 4 * 4 + (i ^ (group & 2)) : group / 4 * 4 + i;
-  const int quad = of_b ? own % 2 * 4 + own % 4 / 2 * 2 : own / 4 * 4; /* of 8 side by side along e */
+  const int quad = of_b ? own % 2 * 4 + own % 4 / 2 * 2 + k / 2
+                        : own / 4 * 4 + k % 2 * 2; /* of 8 side by side along e */
   return (of_b ? s->b_along_k : s->a_along_k) ? (first + row) * 128 + row % 8 * 16
                                               : first * s->BK * 4 + k * 128 + (quad ^ k) * 16;
 }
@@ -1798,9 +1799,10 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
 }
 
 /* Of results of which two lanes, that differ by `mask`, have parts, each lane keeps half and adds the other's part of it: of
-   2 * apart side by side the first ones where the bit of its number is 0. */
-SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask) {
-  const int upper = (sgemm__thread() & mask) != 0;
+   2 * apart side by side the first ones where the bit of its number is 0, or where it loaded its halves in this order
+   (`ordered`) those that come first. */
+SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask, int ordered) {
+  const int behind = !ordered && (sgemm__thread() & mask) != 0;
   float other[4];
   int i, v;
   SGEMM__UNROLL
@@ -1808,8 +1810,8 @@ SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int ma
     const int at = i / apart * 2 * apart + i % apart;
     SGEMM__UNROLL
     for (v = 0; v < 4; v++) {
-      other[v] = upper ? acc[at + v] : acc[at + apart + v];
-      acc[i + v] = upper ? acc[at + apart + v] : acc[at + v];
+      other[v] = behind ? acc[at + v] : acc[at + apart + v];
+      acc[i + v] = behind ? acc[at + apart + v] : acc[at + v];
     }
     sgemm__swap_lanes4(other, mask);
     SGEMM__UNROLL
@@ -1818,16 +1820,17 @@ SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int ma
   }
 }
 
-/* The four lanes of a group have parts of the same 16 x 8 results. Lane q gets the sums of 8 of the rows, those behind where
-   q is odd, and of the first four columns, or for q > 1 of the others. 4 results side by side are then in order. */
+/* The four lanes of a group have parts of the same 16 x 8 results, of which each gets the sums of 8 rows and 4 columns, row by
+   row and in order. Of k lanes 0 and 1 are added, and 2 and 3, and these. */
 SGEMM__DEVICE void sgemm__sum_lanes(const sgemm__shape *s, float *acc) {
   const sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
+  const int half = s->TM * s->TN / 2;
   float r[4];
   int i, v;
-  sgemm__sum_two_lanes(acc, s->TM * s->TN, s->TM * s->TN / 2, 1);
-  sgemm__sum_two_lanes(acc, s->TM * s->TN / 2, s->TN / 2, 2);
+  sgemm__sum_two_lanes(acc, 2 * half, s->TN / 2, 2, !s->b_along_k);
+  sgemm__sum_two_lanes(acc, half, half / 2, 1, !s->a_along_k);
   SGEMM__UNROLL
-  for (i = 0; i < s->TM * s->TN / 4; i += 4) {
+  for (i = 0; i < half / 2; i += 4) {
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       r[v] = place.turn & 2 ? acc[i + (v ^ 3)] : acc[i + (v ^ 1)];
