@@ -1642,7 +1642,7 @@ SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uin
   return 1;
 }
 
-/* What the warps that multiply are told of a job, in shared memory. */
+/* What the warps that multiply are told of a job, in shared memory: reckoned by themselves it took 1000 clocks a tile. */
 typedef struct sgemm__task {
   int64_t at;     /* floats from the start of C, or of the partial tiles, to the tile */
   int partial;    /* 1: it is one of those */
@@ -1725,9 +1725,9 @@ SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__map *map, int E
                     along_k ? k + i * SGEMM__BOX : e + i * SGEMM__BOX, along_k ? e : k, matrix, full);
 }
 
-/* And a buffer's tiles of both operands, as buffers come free, for all jobs of the block; behind them a task of rows 0. A
-   task takes the place of the one SGEMM__TASKS before, which no warp needs any more: each job has a step, and the step that
-   came s->bufs + 1 ago has been multiplied. One of no k takes a buffer too, of no bytes. */
+/* And a buffer's tiles of both operands, as buffers come free, for all jobs of the block; behind them a task of rows 0. Each
+   job has a step; one of no k takes a buffer of no bytes. So a task may take the place of the one s->bufs + 2 before: the
+   step s->bufs + 1 before this one has been multiplied, by all warps, and was of a later job than that. */
 SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                                      const sgemm__map *map_b, float *shared, sgemm__mbarrier *full,
                                      sgemm__mbarrier *empty, sgemm__task *tasks) {
@@ -1762,9 +1762,10 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s
 /* A warp of tma has 32 x 32 results, and its lane 4g + q those of group g, 16 x 8 in a warp tile of 2 x 4 groups, of k = q
    (mod 4): a slice. So a fragment of what lies along k needs no transposing: lane 4g + q gets element q of a quad of k, which
    is what sgemm__load_dealt() deals. In these loads lane 8i + g tells where row i of a piece of group g is; the columns of
-   group g come in the order i ^ g, so that those of all groups lie in different banks. What lies along e is loaded as
+   groups 2 and 3 come in the order i ^ 2, so that those of all groups lie in different banks. What lies along e is loaded as
    elsewhere, each lane from the row of its own k. Pieces of 4 lie so far apart that lanes meet no bank twice there either:
-   see the swizzle at sgemm__copy_box(). */
+   see the swizzle at sgemm__copy_box(). Lanes come to it with those rows and columns first whose sums they will keep: see
+   sgemm__sum_lanes(). */
 SGEMM__DEVICE sgemm__place sgemm__place_of_group(const sgemm__shape *s, int group) {
   const int warp = sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN)), group_n = group % 4;
   sgemm__place place;
@@ -1798,11 +1799,11 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
   }
 }
 
-/* Of results of which two lanes, that differ by `mask`, have parts, each lane keeps half and adds the other's part of it: of
-   2 * apart side by side the first ones where the bit of its number is 0, or where it loaded its halves in this order
-   (`ordered`) those that come first. */
-SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask, int ordered) {
-  const int behind = !ordered && (sgemm__thread() & mask) != 0;
+/* Lanes that differ by `mask` have parts of the same results. Each keeps half of them and adds the other's part: of 2 * apart
+   side by side the first ones if the bit of its number is 0; or, if it has loaded those that it keeps first, the first ones
+   anyway, which saves the selections. */
+SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask, int sorted) {
+  const int behind = !sorted && (sgemm__thread() & mask) != 0;
   float other[4];
   int i, v;
   SGEMM__UNROLL
@@ -1820,8 +1821,9 @@ SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int ma
   }
 }
 
-/* The four lanes of a group have parts of the same 16 x 8 results, of which each gets the sums of 8 rows and 4 columns, row by
-   row and in order. Of k lanes 0 and 1 are added, and 2 and 3, and these. */
+/* The four lanes of a group, each with its own k, have parts of the same 16 x 8 results. Lane q gets the sums of four columns,
+   lanes 2 and 3 of the latter, and of eight rows, odd lanes of the latter; row by row, and the columns in order. So of k the
+   parts 0 and 2 are added, 1 and 3, and these two, whatever lies along k. */
 SGEMM__DEVICE void sgemm__sum_lanes(const sgemm__shape *s, float *acc) {
   const sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
   const int half = s->TM * s->TN / 2;
@@ -1840,15 +1842,22 @@ SGEMM__DEVICE void sgemm__sum_lanes(const sgemm__shape *s, float *acc) {
   }
 }
 
+/* Where they go: rows in pieces of 4, `down` apart, and four columns. */
+SGEMM__DEVICE sgemm__place sgemm__place_of_sums(const sgemm__shape *s) {
+  sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
+  place.row += sgemm__thread() % 2 * 2 * place.down;
+  place.col += sgemm__thread() % 4 / 2 * place.across;
+  return place;
+}
+
+/* C <- alpha * (the sums over lanes) + beta * C. */
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int plain,
                                       float *acc) {
-  const int q = sgemm__thread() % 4;
-  const sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
-  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across;
+  const sgemm__place place = sgemm__place_of_sums(s);
   int i, v;
   sgemm__sum_lanes(s, acc);
   if (plain) {
-    float *C = tile->C + row * p->ldc + col;
+    float *C = tile->C + place.row * p->ldc + place.col;
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++) {
       SGEMM__UNROLL
@@ -1859,7 +1868,7 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
   } else {
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++)
-      sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, acc + i * 4);
+      sgemm__store_at(p, 4, tile, place.row + i / 4 * place.down + i % 4, place.col, acc + i * 4);
   }
 }
 
@@ -1867,11 +1876,10 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
    shared memory and adds up some rows of all. */
 SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                       float *shared, float *acc) {
-  const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slices / 4;
-  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, q = lane % 4;
-  const sgemm__place place = sgemm__place_of_group(s, lane / 4);
-  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across, rows = s->TM / 2;
-  float *area = shared + warp * parts * rows * 128 + lane * 4;
+  const int warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slices / 4, rows = s->TM / 2;
+  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps;
+  const sgemm__place place = sgemm__place_of_sums(s);
+  float *area = shared + warp * parts * rows * 128 + sgemm__thread() % 32 * 4;
   float sum[4], r[4];
   int i, turn, part, v;
   sgemm__sum_lanes(s, acc);
@@ -1891,18 +1899,20 @@ SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *
       for (v = 0; v < 4; v++)
         sum[v] += r[v];
     }
-    sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, sum);
+    sgemm__store_at(p, 4, tile, place.row + i / 4 * place.down + i % 4, place.col, sum);
   }
 }
 
 /* tma: a warpgroup of which one thread copies and two that multiply, or one, where two blocks share an SM. They meet at two
    mbarriers a buffer: `full`, which the copies' bytes complete, and `empty`, at which each multiplying warp arrives when it
-   has read the buffer for the last time. So no warp waits for another but by way of the copies and where sums leave, and
-   there is nothing in the loop but loads of fragments and FMAs. The fragments of 4 k load while those before multiply,
-   across buffers too, as in sgemm__pipelined(). A block does tile after tile, while the copies of the next are under way.
+   has read the buffer for the last time. So no warp waits for another but by way of the copies, and there is nothing in the
+   loop but loads of fragments and FMAs. The fragments of 4 k load while those before multiply, as in sgemm__pipelined(),
+   across buffers too, and across tiles: a block does tile after tile, and behind the last one comes an empty task.
    What the main loop needs is reckoned behind setmaxnreg: held across it, it would be spilled. How the loop is arranged was
-   measured, not derived (docs/performance.md, "Blocks that stay"): buffers change among the FMAs of the last quad, since a
-   branch around that cost 240 clocks a step; with A along e the loop's body is half a step of 64 k. */
+   measured, not derived (docs/performance.md, "Blocks that stay" and "Sums by shuffles"): its body is 32 k, as longer code
+   does not come in time; buffers change among the FMAs of the last quad; which fragments load first, and behind how many
+   FMAs, was tried. And ptxas keeps registers that are stored four by four side by side, as fragments are. Its arrangement of
+   the accumulators meets fewer banks so, 1 to 2 %, though the store that stands behind the loop for that is never reached. */
 SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const sgemm__map *map_a,
                               const sgemm__map *map_b, float *shared, sgemm__mbarrier *full, sgemm__task *tasks,
                               float *acc, float *a, float *b) {
@@ -1929,10 +1939,9 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     const int nn = s->a_along_k && !s->b_along_k;
     const int b_first = threads == 256 || nn; /* B's fragments load before A's */
     const int early = threads == 128 && nn;   /* a look at the next buffer before the wait for it */
-    const int firsts = threads == 256 && !s->a_along_k ? s->TM / 2 : 0; /* rows that are multiplied before loads */
-    const int depth = s->BK / (s->slices / 4);                          /* of a step, for a warp, */
-    const int passes = depth / SGEMM__BOX;                              /* in as many passes of the loop, */
-    const int quads = SGEMM__BOX / 4; /* each of as many quads of k, which are bytes of A and of B: */
+    const int firsts = threads == 256 && !s->a_along_k ? s->TM / 2 : 0; /* rows that multiply before the next load */
+    const int depth = s->BK / (s->slices / 4), passes = depth / SGEMM__BOX; /* k of a step, for a warp; of the loop */
+    const int quads = SGEMM__BOX / 4; /* of k in a pass, which are bytes of A and of B: */
     const int quads_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),
               quads_b = quads * 128 * (s->b_along_k ? s->BN / 8 : 4);
     int warp, part, a_at, fragment_b_at;
@@ -2000,7 +2009,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
         parity ^= i == 0;
         sgemm__mbarrier_wait(full + i, parity);
       }
-      if (p->k < 0) { /* never: see above */
+      if (p->k < 0) { /* never reached: see above */
         SGEMM__UNROLL
         for (q = 0; q < s->TM * s->TN; q += 4)
           sgemm__store_shared4(shared + q * 128 + sgemm__thread() * 4, acc + q);
