@@ -1787,11 +1787,11 @@ SGEMM__DEVICE int sgemm__dealt_at(const sgemm__shape *s, int of_b, int first) {
                                               : first * s->BK * 4 + k * 128 + (quad ^ k) * 16;
 }
 
-/* Fragment <- a tile of E rows in a buffer of tma: T elements of the lane's k of quad q. */
-SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int at, int T, int E, int along_k, int q) {
+/* Fragment <- a tile in a buffer of tma, from a box of 32 k on: T elements of the lane's k of its quad q. */
+SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int at, int T, int along_k, int q) {
   int i;
-  if (along_k) { /* pieces of 8 rows, or of 16; a box is 8 quads of k */
-    sgemm__load_dealt(fragment, ((tile + at) ^ q % 8 * 16) + q / 8 * E * 128, T / 4, 128 / T * 128);
+  if (along_k) { /* pieces of 8 rows, or of 16 */
+    sgemm__load_dealt(fragment, (tile + at) ^ q * 16, T / 4, 128 / T * 128);
   } else { /* quads of e side by side */
     SGEMM__UNROLL
     for (i = 0; i < T / 4; i++)
@@ -1958,8 +1958,8 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     from_a = from_b = sgemm__address_of(shared);
     sgemm__mbarrier_wait(full, 0);
     if (sgemm__load_anyway(1) || (p->k > 0 && tasks->rows > 0)) {
-      sgemm__load_lanes(a, from_a, a_at, s->TM, s->BM, s->a_along_k, 0);
-      sgemm__load_lanes(b, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, 0);
+      sgemm__load_lanes(a, from_a, a_at, s->TM, s->a_along_k, 0);
+      sgemm__load_lanes(b, from_b, fragment_b_at, s->TN, s->b_along_k, 0);
     }
     for (turn = 0; tasks[turn % SGEMM__TASKS].rows > 0; turn++) {
       const sgemm__task *task = tasks + turn % SGEMM__TASKS, *after = tasks + (turn + 1) % SGEMM__TASKS;
@@ -1994,10 +1994,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
           }
           if (sgemm__load_anyway(1) || next > 0 || steps > 1 || after->rows > 0) {
             if (b_first)
-              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
-            sgemm__load_lanes(a + (1 - now) * s->TM, from_a, a_at, s->TM, s->BM, s->a_along_k, next);
+              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->b_along_k, next);
+            sgemm__load_lanes(a + (1 - now) * s->TM, from_a, a_at, s->TM, s->a_along_k, next);
             if (!b_first)
-              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->BN, s->b_along_k, next);
+              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->b_along_k, next);
           }
           sgemm__multiply_fragments(acc + firsts * s->TN, a + now * s->TM + firsts, 1, b + now * s->TN, 1,
                                     s->TM - firsts, s->TN, 1);
