@@ -1842,22 +1842,16 @@ SGEMM__DEVICE void sgemm__sum_lanes(const sgemm__shape *s, float *acc) {
   }
 }
 
-/* Where they go: rows in pieces of 4, `down` apart, and four columns. */
-SGEMM__DEVICE sgemm__place sgemm__place_of_sums(const sgemm__shape *s) {
-  sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
-  place.row += sgemm__thread() % 2 * 2 * place.down;
-  place.col += sgemm__thread() % 4 / 2 * place.across;
-  return place;
-}
-
-/* C <- alpha * (the sums over lanes) + beta * C. */
+/* C <- alpha * (the sums over lanes) + beta * C: rows in pieces of 4, `down` apart, and four columns. */
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int plain,
                                       float *acc) {
-  const sgemm__place place = sgemm__place_of_sums(s);
+  const int q = sgemm__thread() % 4;
+  const sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
+  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across;
   int i, v;
   sgemm__sum_lanes(s, acc);
   if (plain) {
-    float *C = tile->C + place.row * p->ldc + place.col;
+    float *C = tile->C + row * p->ldc + col;
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++) {
       SGEMM__UNROLL
@@ -1868,7 +1862,7 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
   } else {
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++)
-      sgemm__store_at(p, 4, tile, place.row + i / 4 * place.down + i % 4, place.col, acc + i * 4);
+      sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, acc + i * 4);
   }
 }
 
@@ -1876,10 +1870,11 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
    shared memory and adds up some rows of all. */
 SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                       float *shared, float *acc) {
-  const int warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slices / 4, rows = s->TM / 2;
-  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps;
-  const sgemm__place place = sgemm__place_of_sums(s);
-  float *area = shared + warp * parts * rows * 128 + sgemm__thread() % 32 * 4;
+  const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slices / 4;
+  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, q = lane % 4;
+  const sgemm__place place = sgemm__place_of_group(s, lane / 4);
+  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across, rows = s->TM / 2;
+  float *area = shared + warp * parts * rows * 128 + lane * 4;
   float sum[4], r[4];
   int i, turn, part, v;
   sgemm__sum_lanes(s, acc);
@@ -1899,7 +1894,7 @@ SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *
       for (v = 0; v < 4; v++)
         sum[v] += r[v];
     }
-    sgemm__store_at(p, 4, tile, place.row + i / 4 * place.down + i % 4, place.col, sum);
+    sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, sum);
   }
 }
 
