@@ -783,6 +783,10 @@ static const sgemm__figures sgemm__measured = {2550,
                                                    {79.1, 2715},  /* sgemm_splitk_32x16x128_4x4 */
                                                    {62.9, 2507},  /* sgemm_splitk_32x8x128_4x4 */
                                                    {42.1, 3519},  /* sgemm_splitk_32x4x128_4x4 */
+                                                   {40.0, 3000},  /* sgemm_gemv_1x32x256_1x4 */
+                                                   {60.0, 3000},  /* sgemm_gemv_4x32x256_4x4 */
+                                                   {40.0, 3000},  /* sgemm_gemv_32x1x256_4x1 */
+                                                   {60.0, 3000},  /* sgemm_gemv_32x4x256_4x4 */
                                                    {120.8, 2794}, /* sgemm_tma_64x128x64_16x8 */
                                                    {120.8, 2845}, /* sgemm_tma_128x64x64_16x8 */
                                                    {114.6, 2281}, /* sgemm_tma_64x64x32_16x8 */
@@ -859,6 +863,9 @@ typedef struct sgemm__row {
   double least; /* clocks that any plan takes besides what cutting k costs: all SMs at work all the time, or memory */
 } sgemm__row;
 
+/* 1 if the blocks of a row can compute planes of k. */
+static inline int sgemm__cuts(const sgemm_variant_info *v) { return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv; }
+
 /* Clocks that any plan of a row takes: all SMs at work all the time, or one at a tile alone, unless k is cut, which costs
    something too; or memory. */
 static inline double sgemm__least(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
@@ -868,7 +875,7 @@ static inline double sgemm__least(sgemm_variant variant, const sgemm__problem *q
   const double alone = sgemm__larger(even, fma * q->k * (1.0 + f->warps * 32.0 / v->threads));
   const double cut = even + (v->split && f->cluster < f->planes ? f->cluster : f->planes);
   return f->launch + (v->packs ? q->pack : 0.0) +
-         sgemm__larger((v->bufs < 3 || alone < cut ? alone : cut) + f->rows[variant].round, q->memory);
+         sgemm__larger((!sgemm__cuts(v) || alone < cut ? alone : cut) + f->rows[variant].round, q->memory);
 }
 
 static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
@@ -949,7 +956,7 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_machine *m
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int ranks = plan->ranks;
   return (ranks == 1 || ((ranks == 2 || ranks == 4 || ranks == 8) && v->split && machine->arch >= 90)) &&
-         (plan->planes == 1 || (plan->planes > 1 && v->bufs >= 3)) && v->shared <= machine->shared_per_block &&
+         (plan->planes == 1 || (plan->planes > 1 && sgemm__cuts(v))) && v->shared <= machine->shared_per_block &&
          (!v->packs || (machine->wgmma && plan->planes <= 65535));
 }
 
@@ -964,7 +971,7 @@ static inline void sgemm__consider(sgemm_variant variant, const sgemm_params *p,
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const sgemm__row row = sgemm__row_of(variant, q, &sgemm__measured);
   const int most_ranks = v->split && machine->arch >= 90 ? 8 : 1;
-  const int fills = v->packs || (v->bufs >= 3 && p->workspace_bytes > 0) ? 2 : 0;
+  const int fills = v->packs || (sgemm__cuts(v) && p->workspace_bytes > 0) ? 2 : 0;
   sgemm_plan plan;
   plan.variant = variant;
   for (plan.ranks = 1; plan.ranks <= most_ranks; plan.ranks *= 2) {

@@ -28,6 +28,7 @@
   X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                              \
   X(async,          "cp.async: tiles on their way past the registers, several in flight")                              \
   X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")                \
+  X(gemv,           "a row or column, or four: the matrix goes by once, from memory to registers")                     \
   X(tma,            "tensor maps: the copies of one thread feed warps that only multiply, k dealt to their lanes")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
@@ -35,12 +36,12 @@
      BM BN   tile of C that a block computes; multiples of WM, WN
      BK      depth of a step along k; a multiple of 8 a slice for V = 4, a divisor of 32 or 32 for V = 1; 1 where nothing
              is tiled
-     TM TN   results of a thread; multiples of V
+     TM TN   results of a thread; multiples of V, in gemv or 1
      WM WN   tile that a warp computes, WM/TM * WN/TN = 32, in tma 8; BM, BN where the stage has no warp level
      V       elements of one access to memory: 1, or 4 (128 bits)
      bufs    tiles of each operand that shared memory holds at a time; 0 where nothing is tiled; pipelines have 3 or 4
-     slices  groups of threads that share each tile's k among them, 1 in all stages but splitk and tma; in tma every
-             fourth lane
+     slices  groups of threads that share each tile's k among them, 1 in all stages but splitk, gemv and tma; in tma
+             every fourth lane
      blocks  resident on a multiprocessor that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
      prod    1: compiled and a candidate where no stage is pinned
      reason  ["sentence"] why the row is there
@@ -87,6 +88,10 @@
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, fewer rows: k in one block")    \
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
+  X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row")                                          \
+  X(gemv,              4,  32,256,  4,  4,   4,  32, 4, 0, 64, 1, 1, "up to 4 rows")                                     \
+  X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column")                                       \
+  X(gemv,             32,   4,256,  4,  4,  32,   4, 4, 0, 64, 1, 1, "up to 4 columns")                                  \
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: no copies between FMAs")           \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same upright")                                \
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: one's ends beside the other's FMAs") \
@@ -219,6 +224,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__PACKS_doublebuffered 0
 #define SGEMM__PACKS_async 0
 #define SGEMM__PACKS_splitk 0
+#define SGEMM__PACKS_gemv 0
 #define SGEMM__PACKS_tma 1
 
 /* Threads of a block, with the warpgroup that asks for copies. */
@@ -235,6 +241,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__SPLIT_doublebuffered 0
 #define SGEMM__SPLIT_async 0
 #define SGEMM__SPLIT_splitk 1
+#define SGEMM__SPLIT_gemv 0
 #define SGEMM__SPLIT_tma 0
 
 /* Shared memory that a launch asks for, which pipelines do, with 3 or more buffers: its tiles, or where k is split, later
@@ -294,6 +301,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__BODY_doublebuffered doublebuffered
 #define SGEMM__BODY_async pipelined
 #define SGEMM__BODY_splitk pipelined
+#define SGEMM__BODY_gemv streamed
 #define SGEMM__BODY_tma fed
 
 /* SGEMM__ENABLED(stage, production) is 1 for the rows that SGEMM_STAGE leaves in. A pinned stage is compared by pasting
@@ -309,6 +317,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__SAME_doublebuffered_doublebuffered ~, 1
 #define SGEMM__SAME_async_async ~, 1
 #define SGEMM__SAME_splitk_splitk ~, 1
+#define SGEMM__SAME_gemv_gemv ~, 1
 #define SGEMM__SAME_tma_tma ~, 1
 #define SGEMM__SECOND(a, b, ...) b
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
@@ -1267,6 +1276,41 @@ SGEMM__DEVICE void sgemm__store_sums(const sgemm__args *p, const sgemm__shape *s
   }
 }
 
+/* Lanes that differ by `mask` have parts of the same results. Each keeps half of them and adds the other's part: of 2 * apart
+   side by side the first ones if the bit of its number is 0; or, if it has loaded those that it keeps first, the first ones
+   anyway, which saves the selections. */
+SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask, int sorted) {
+  const int behind = !sorted && (sgemm__thread() & mask) != 0;
+  float other[4];
+  int i, v;
+  SGEMM__UNROLL
+  for (i = 0; i < count / 2; i += 4) {
+    const int at = i / apart * 2 * apart + i % apart;
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++) {
+      other[v] = behind ? acc[at + v] : acc[at + apart + v];
+      acc[i + v] = behind ? acc[at + apart + v] : acc[at + v];
+    }
+    sgemm__swap_lanes4(other, mask);
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      acc[i + v] += other[v];
+  }
+}
+
+/* r: 4 registers; += those of the lane whose number differs by the bit `mask`, for both. */
+SGEMM__DEVICE void sgemm__add_lanes4(float *r, int mask) {
+  float other[4];
+  int v;
+  SGEMM__UNROLL
+  for (v = 0; v < 4; v++)
+    other[v] = r[v];
+  sgemm__swap_lanes4(other, mask);
+  SGEMM__UNROLL
+  for (v = 0; v < 4; v++)
+    r[v] += other[v];
+}
+
 /* ---- Bodies ------------------------------------------------------------------------------------------------------ */
 
 /* naive, coalesced: a thread computes one result from global memory. down: consecutive threads take consecutive rows of C
@@ -1499,6 +1543,145 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
     sgemm__store_tile(p, s, &tile, &place, acc);
 }
 
+/* Four elements that lie side by side, of which the first `exist` exist and the rest read as zero. */
+SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int64_t exist) {
+  int v;
+  if (vectors && exist >= 4) {
+    sgemm__load_global4(r, p);
+  } else {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      r[v] = v < exist ? sgemm__load_global(p + v) : 0.0f;
+  }
+  sgemm__converge();
+}
+
+/* The geometry of gemv: rows or columns of the matrix that a block takes, those of the vector side, and quads of the matrix
+   that a thread has under way. */
+#define SGEMM__MATRIX_SIDE 32
+#define SGEMM__VECTOR_SIDE(BM, BN) ((BM) < (BN) ? (BM) : (BN))
+#define SGEMM__QUADS_AHEAD 8
+
+/* x <- E rows of K k of the vector side, element (e, k) to x[e * K + k], zeros behind the first `depth` k. Of the rows
+   `limit` exist; the first one takes the place of the others, whose results nobody stores. */
+SGEMM__DEVICE void sgemm__fetch_vectors(float *x, const float *X, int64_t ld, int along_k, int vectors, int E, int K,
+                                        int limit, int64_t depth) {
+  int e, k;
+  if (along_k && K == 4 && vectors && depth >= 4) {
+    SGEMM__UNROLL
+    for (e = 0; e < E; e++)
+      sgemm__load_global4(x + e * 4, X + (e < limit ? e : 0) * ld);
+  } else {
+    SGEMM__UNROLL
+    for (e = 0; e < E; e++) {
+      const float *row = X + (e < limit ? e : 0) * (along_k ? ld : 1);
+      SGEMM__UNROLL
+      for (k = 0; k < K; k++)
+        x[e * K + k] = k < depth ? sgemm__load_global(row + k * (along_k ? 1 : ld)) : 0.0f;
+    }
+  }
+  sgemm__converge();
+}
+
+/* gemv: a tile of 32 columns and one row or four, or the same upright. Of the large operand, the matrix, each element is of
+   use to one block, and there to one thread; so it goes from memory to that thread's registers, past shared memory, 16 bytes
+   at a time, eight of which a thread has under way. That makes 64 KB an SM, and what a warp computes between its loads is
+   behind those of 15 others. The threads' order follows the matrix:
+     along e   8 lanes take 128 bytes of a row of k, and 64 slices as many rows
+     along k   a warp takes 512 bytes of each of four rows, 4 k a lane, and two warps 256 k of them
+   The vectors come from the caches. At the end the slices' sums are added up, over lanes first, then over warps in order. */
+SGEMM__DEVICE void sgemm__streamed(const sgemm__args *p, const sgemm__shape *s, float *shared, float *acc, float *w) {
+  /* Indices. k is cut into planes as in sgemm__pipelined(). */
+  const int across = s->BN > s->BM; /* B is the matrix, and its columns those of the tile */
+  const int E = SGEMM__VECTOR_SIDE(s->BM, s->BN), quads = SGEMM__QUADS_AHEAD, groups = SGEMM__MATRIX_SIDE / 4;
+  const int along_k = across ? s->b_along_k : s->a_along_k, vectors_along_k = across ? s->a_along_k : s->b_along_k;
+  const int K = along_k ? 4 : 1, depth = quads * s->slices; /* k of a load, and of all that are under way */
+  const int t = sgemm__thread(), lane = t % 32;
+  const int slice = along_k ? t % s->slices : t / groups, group = along_k ? t / s->slices : t % groups;
+  const int part = along_k ? slice / 32 : t / 32,
+            parts = (along_k ? 1 : groups) * s->slices / 32; /* of the sums: warps */
+  const uint32_t plane_blocks = p->tiles_m * p->tiles_n, plane = sgemm__block_x() / plane_blocks;
+  const int64_t begin = plane * p->k_plane, end = p->k - begin < p->k_plane ? p->k : begin + p->k_plane;
+  sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks);
+  /* Tile pointers, of the thread's first k. */
+  const int64_t ld = across ? p->ldb : p->lda, ldx = across ? p->lda : p->ldb;
+  const int limit = across ? tile.cols : tile.rows, limit_x = across ? tile.rows : tile.cols;
+  const float *W = (across ? tile.B : tile.A) + (begin + slice * K) * (along_k ? 1 : ld) +
+                   group * 4 * (along_k ? ld : 1);
+  const float *X = (across ? tile.A : tile.B) + (begin + slice * K) * (vectors_along_k ? 1 : ldx);
+  const int aligned = (uintptr_t)W % 16 == 0 && ld % 4 == 0,
+            aligned_x = (uintptr_t)X % 16 == 0 && (E == 1 || ldx % 4 == 0);
+  /* Accumulators. */
+  int64_t rest; /* k from the thread's first one on */
+  float x[16];
+  int i, row, e, v, mask;
+  SGEMM__UNROLL
+  for (i = 0; i < E * 4; i++)
+    acc[i] = 0.0f;
+  tile.C += plane * p->stride_plane;
+  /* Main loop. */
+  sgemm__begin();
+  if (!sgemm__runs(p))
+    return;
+  for (rest = end - begin - slice * K; rest > -slice * K; rest -= depth) {
+    const int whole = aligned && limit == SGEMM__MATRIX_SIDE && rest + slice * K >= depth;
+    SGEMM__UNROLL
+    for (i = 0; i < quads; i++) {
+      const int k = i / K * s->slices * K; /* from the thread's first */
+      const float *from = W + (along_k ? i % 4 * ld + k : k * ld);
+      const int64_t exist = along_k ? (group * 4 + i % 4 < limit ? rest - k : 0) : k < rest ? limit - group * 4 : 0;
+      if (whole)
+        sgemm__load_global4(w + i * 4, from);
+      else
+        sgemm__fetch_quad(w + i * 4, from, aligned, exist);
+    }
+    SGEMM__UNROLL
+    for (i = 0; i < quads; i += K) { /* those of one k */
+      const int k = i * s->slices;
+      sgemm__fetch_vectors(x, X + (vectors_along_k ? k : k * ldx), ldx, vectors_along_k, aligned_x, E, K, limit_x,
+                           whole ? K : rest - k);
+      SGEMM__UNROLL
+      for (row = 0; row < K; row++) {
+        SGEMM__UNROLL
+        for (e = 0; e < E; e++) {
+          SGEMM__UNROLL
+          for (v = 0; v < 4; v++) {
+            float *sum = acc + e * 4 + (along_k ? row : v);
+            *sum = sgemm__fma(x[e * K + (along_k ? v : 0)], w[(i + row) * 4 + v], *sum);
+          }
+        }
+      }
+    }
+    W += along_k ? depth : depth * ld;
+    X += vectors_along_k ? depth : depth * ldx;
+  }
+  /* Epilogue. Lanes 8e to 8e + 7 keep row e; along k they have parts of the same four sums. */
+  if (E == 4) {
+    sgemm__sum_two_lanes(acc, 16, 8, 16, 0);
+    sgemm__sum_two_lanes(acc, 8, 4, 8, 0);
+  } else {
+    sgemm__add_lanes4(acc, 16);
+    sgemm__add_lanes4(acc, 8);
+  }
+  SGEMM__UNROLL
+  for (mask = 4; mask > 0; mask /= 2)
+    if (along_k)
+      sgemm__add_lanes4(acc, mask);
+  e = lane / 8;
+  if (e < E && (!along_k || lane % 8 == 0))
+    sgemm__store_shared4(shared + (part * E + e) * SGEMM__MATRIX_SIDE + group * 4, acc);
+  sgemm__barrier();
+  if (t < E * SGEMM__MATRIX_SIDE) {
+    float sum = sgemm__load_shared(shared + t);
+    SGEMM__UNROLL
+    for (v = 1; v < parts; v++)
+      sum += sgemm__load_shared(shared + v * E * SGEMM__MATRIX_SIDE + t);
+    e = t / SGEMM__MATRIX_SIDE;
+    i = t % SGEMM__MATRIX_SIDE;
+    sgemm__store_at(p, 1, &tile, across ? e : i, across ? i : e, &sum);
+  }
+}
+
 /* C <- alpha * (sum of the planes, the first first) + beta * C, for k in planes across blocks: plane i of the batch's b-th
    result lies at A + b * stride_a + i * stride_plane, in rows of lda. A thread sums one result. */
 SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
@@ -1515,19 +1698,6 @@ SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
     sum += sgemm__load_result(plane + i * p->stride_plane);
   sum *= p->alpha;
   sgemm__store_global(C, p->beta != 0.0f ? sgemm__fma(p->beta, sgemm__load_result(C), sum) : sum);
-}
-
-/* Four elements that lie side by side, of which the first `exist` exist and the rest read as zero. */
-SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int64_t exist) {
-  int v;
-  if (vectors && exist >= 4) {
-    sgemm__load_global4(r, p);
-  } else {
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++)
-      r[v] = v < exist ? sgemm__load_global(p + v) : 0.0f;
-  }
-  sgemm__converge();
 }
 
 /* Packing (Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008): an operand that is not `ready` is
@@ -1799,28 +1969,6 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
   }
 }
 
-/* Lanes that differ by `mask` have parts of the same results. Each keeps half of them and adds the other's part: of 2 * apart
-   side by side the first ones if the bit of its number is 0; or, if it has loaded those that it keeps first, the first ones
-   anyway, which saves the selections. */
-SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask, int sorted) {
-  const int behind = !sorted && (sgemm__thread() & mask) != 0;
-  float other[4];
-  int i, v;
-  SGEMM__UNROLL
-  for (i = 0; i < count / 2; i += 4) {
-    const int at = i / apart * 2 * apart + i % apart;
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++) {
-      other[v] = behind ? acc[at + v] : acc[at + apart + v];
-      acc[i + v] = behind ? acc[at + apart + v] : acc[at + v];
-    }
-    sgemm__swap_lanes4(other, mask);
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++)
-      acc[i + v] += other[v];
-  }
-}
-
 /* The four lanes of a group, each with its own k, have parts of the same 16 x 8 results. Lane q gets the sums of four columns,
    lanes 2 and 3 of the latter, and of eight rows, odd lanes of the latter; row by row, and the columns in order. So of k the
    parts 0 and 2 are added, 1 and 3, and these two, whatever lies along k. */
@@ -2042,7 +2190,6 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE((BM) % (WM) == 0 && (BN) % (WN) == 0, "BM and BN must be multiples of WM and WN", name)                  \
   SGEMM__RULE((WM) % (TM) == 0 && (WN) % (TN) == 0, "WM and WN must be multiples of TM and TN", name)                  \
   SGEMM__RULE((V) == 1 || (V) == 4, "V must be 1 or 4", name)                                                          \
-  SGEMM__RULE((TM) % (V) == 0 && (TN) % (V) == 0, "TM and TN must be multiples of V", name)                            \
   SGEMM__RULE((slices) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slices) % 32 == 0 &&                                     \
                   SGEMM__WHOLE(SGEMM__THREADS(BM, BN, TM, TN, 1), 32),                                                 \
               "a slice must be whole warps of 32 threads, or a warp whole slices", name)                               \
@@ -2053,6 +2200,7 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE((TM) == 1 && (TN) == 1 && (BK) == 1 && (V) == 1 && (bufs) == 0 && (slices) == 1,                         \
               "a direct stage computes one result a thread", name)
 #define SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                          \
+  SGEMM__RULE((TM) % (V) == 0 && (TN) % (V) == 0, "TM and TN must be multiples of V", name)                            \
   SGEMM__RULE((WM) == (BM) ? (WN) == (BN) || (WM) / (TM) * ((WN) / (TN)) == 32 : (WM) / (TM) * ((WN) / (TN)) == 32,    \
               "a warp tile must hold 32 thread tiles, or be the block's", name)                                        \
   SGEMM__RULE((V) == 4 ? (BK) % 8 == 0 : 32 % (BK) == 0, "BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)",    \
@@ -2077,6 +2225,14 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
               "the threads must share each tile's copies evenly, or one access of all must cover it", name)            \
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices) <= 227 * 1024,                    \
               "shared memory of a block is at most 227 KiB", name)
+#define SGEMM__CHECK_streamed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                \
+  SGEMM__RULE((BM) + (BN)-SGEMM__VECTOR_SIDE(BM, BN) == SGEMM__MATRIX_SIDE &&                                          \
+                  (SGEMM__VECTOR_SIDE(BM, BN) == 1 || SGEMM__VECTOR_SIDE(BM, BN) == 4),                                \
+              "gemv has 1 or 4 rows or columns, of 32", name)                                                          \
+  SGEMM__RULE((BM) / (TM) * ((BN) / (TN)) == 8 && (TM) + (TN) == 4 + SGEMM__VECTOR_SIDE(BM, BN) && (V) == 4,           \
+              "a thread of gemv computes all of them for one quad", name)                                              \
+  SGEMM__RULE((bufs) == 0 && (slices) % 32 == 0 && (BK) == 4 * (slices),                                               \
+              "gemv has no tiles, and slices of whole warps with a quad of BK each", name)
 #define SGEMM__CHECK_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                     \
   SGEMM__RULE((WM) == 32 && (WN) == 32 && (TM) == 16 && (TN) == 8 && (slices) % 4 == 0,                                \
               "a warp of tma has 32 x 32 results, 16 x 8 a lane, and slices in fours", name)                           \
@@ -2133,6 +2289,15 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     float acc[SGEMM__CHAINS(slices) * (TM) * (TN)], a[SGEMM__STEPS(TM)], b[SGEMM__STEPS(TN)];                          \
     sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
+  }
+
+#define SGEMM__KERNEL_streamed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, trans_a, trans_b)     \
+  SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {                        \
+    const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
+    SGEMM__SHARED(sums,                                                                                                \
+                  SGEMM__VECTOR_SIDE(BM, BN) * SGEMM__MATRIX_SIDE * SGEMM__THREADS(BM, BN, TM, TN, slices) / 32);      \
+    float acc[(TM) * (TN)], w[4 * SGEMM__QUADS_AHEAD];                                                                 \
+    sgemm__streamed(&args, &shape, sums, acc, w);                                                                      \
   }
 
 #if SGEMM__HAS_wgmma
@@ -2192,12 +2357,14 @@ SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
 #define SGEMM__KERNELS_blocked(...) SGEMM__FOUR(SGEMM__KERNEL_blocked, __VA_ARGS__)
 #define SGEMM__KERNELS_doublebuffered(...) SGEMM__FOUR(SGEMM__KERNEL_doublebuffered, __VA_ARGS__)
 #define SGEMM__KERNELS_pipelined(...) SGEMM__FOUR(SGEMM__KERNEL_pipelined, __VA_ARGS__)
+#define SGEMM__KERNELS_streamed(...) SGEMM__FOUR(SGEMM__KERNEL_streamed, __VA_ARGS__)
 #define SGEMM__KERNELS_fed(...) SGEMM__FOUR(SGEMM__KERNEL_fed, __VA_ARGS__)
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__ADDRESSES_direct(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_blocked(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_doublebuffered(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_pipelined(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
+#define SGEMM__ADDRESSES_streamed(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 #define SGEMM__ADDRESSES_fed(...) SGEMM__FOUR(SGEMM__ADDRESS, __VA_ARGS__)
 
 #define SGEMM__STAMP(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                   \

@@ -11,6 +11,7 @@ STAGES = [
     "doublebuffered",
     "async",
     "splitk",
+    "gemv",
     "tma",
 ]
 

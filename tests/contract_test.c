@@ -325,7 +325,7 @@ Test(bad_plans, ranks_and_planes) {
       expect_bad_plan(&q, v, nobodys[i][0], nobodys[i][1]);
     for (i = 2; i <= 8 && !r->split; i *= 2)
       expect_bad_plan(&q, v, i, 1);
-    if (r->bufs < 3)
+    if (!sgemm__cuts(r))
       expect_bad_plan(&q, v, 1, 2);
     problem_free(&q);
   }
@@ -354,7 +354,7 @@ Test(bad_plans, workspaces) {
     const sgemm_plan plan = {(sgemm_variant)v, 1, 3};
     problem q = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_T, 5, 6, 70, EXACT);
     sgemm_params p;
-    if (sgemm_variant_get((sgemm_variant)v)->bufs < 3)
+    if (!sgemm__cuts(sgemm_variant_get((sgemm_variant)v)))
       continue;
     q.p.batch = 2;
     q.p.workspace_bytes = sgemm_plan_workspace(&plan, &q.p) + 16;
@@ -391,7 +391,7 @@ Test(bad_plans, beyond_the_hardware) {
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
     const sgemm_plan plan = {(sgemm_variant)v, 1, 8};
     sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 1 << 14, 1 << 14, 1);
-    if (sgemm_variant_get((sgemm_variant)v)->bufs < 3 || !sgemm_compiled((sgemm_variant)v))
+    if (!sgemm__cuts(sgemm_variant_get((sgemm_variant)v)) || !sgemm_compiled((sgemm_variant)v))
       continue;
     p.batch = INT64_C(1) << 31;
     p.stride_a = p.stride_b = 0;

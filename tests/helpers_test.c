@@ -105,7 +105,9 @@ Test(table, rows_follow_the_grammar) {
     cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) * r->slices + 128 * r->packs && r->threads <= 1024 &&
                   r->blocks * r->threads <= 2048,
               "%s", name);
-    cr_assert(r->split == (r->stage == SGEMM_STAGE_splitk) && (r->slices == 1 || r->split || r->packs), "%s", name);
+    cr_assert(r->split == (r->stage == SGEMM_STAGE_splitk) &&
+                  (r->slices == 1 || r->split || r->packs || r->stage == SGEMM_STAGE_gemv),
+              "%s", name);
     cr_assert(r->packs == (r->stage == SGEMM_STAGE_tma), "%s", name);
     cr_assert(r->bufs >= 3 ? r->shared >= 4 * r->bufs * r->BK * (r->BM + r->BN) : r->shared == 0, "%s", name);
     cr_assert(!r->split || r->shared >= 4 * r->slices * r->BM * r->BN, "%s: the slices' results", name);
@@ -450,8 +452,8 @@ Test(selection, possible) {
         cr_assert(plan.ranks == 1 ||
                       (m.arch >= 90 && v->split && (plan.ranks == 2 || plan.ranks == 4 || plan.ranks == 8)),
                   "shape %d, machine %d: %s with %d ranks", i, which, v->name, plan.ranks);
-        cr_assert(plan.planes == 1 || (workspaces[w] > 0 && v->bufs >= 3), "shape %d, machine %d: %s with %d planes", i,
-                  which, v->name, plan.planes);
+        cr_assert(plan.planes == 1 || (workspaces[w] > 0 && sgemm__cuts(v)), "shape %d, machine %d: %s with %d planes",
+                  i, which, v->name, plan.planes);
         cr_assert(sgemm_plan_workspace(&plan, &p) <= workspaces[w], "shape %d, machine %d", i, which);
         cr_assert(v->shared <= m.shared_per_block, "shape %d, machine %d: %s takes %d bytes of shared memory", i, which,
                   v->name, v->shared);

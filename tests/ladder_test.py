@@ -20,7 +20,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "BUI
 ASAN_WARNING = re.compile(r"^==\d+==WARNING: ASan doesn't.*\n", re.M)
 HEADER = "name,m,n,k,batch,op\n"
 STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered", "async",
-          "splitk", "tma"]
+          "splitk", "gemv", "tma"]
 
 ladder = roofline = None  # absolute paths
 

@@ -381,8 +381,8 @@ int sweep(problem *q, sgemm_variant variant, layer layer, int i) {
   const int i_m = c / 25 % 5, i_n = c / 5 % 5, i_k = c % 5, round = c / SHAPES;
   const int ops = (i_m + 2 * i_n + 3 * i_k + round) % 4, pair = (i_m + i_n + i_k + round) % 5;
   const int transposed = c % 2 ? SGEMM_T : SGEMM_C;
-  const int64_t m = ring(v->BM, i_m);
-  int64_t n = ring(v->BN, i_n), k = ring(v->BK > 1 ? v->BK : 8, i_k);
+  const int64_t m = ring(v->BM > 1 ? v->BM : 4, i_m);
+  int64_t n = ring(v->BN > 1 ? v->BN : 4, i_n), k = ring(v->BK > 1 ? v->BK : 8, i_k);
   if (c >= SHAPES * ROUNDS)
     return 0;
   while (n == m)

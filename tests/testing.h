@@ -40,6 +40,7 @@
 #define IS_doublebuffered_doublebuffered ~, 1
 #define IS_async_async ~, 1
 #define IS_splitk_splitk ~, 1
+#define IS_gemv_gemv ~, 1
 #define IS_tma_tma ~, 1
 #define SECOND(a, b, ...) b
 #define IS3(...) SECOND(__VA_ARGS__, 0, ~)

@@ -15,27 +15,31 @@ static uint32_t bits(float x) {
   return u;
 }
 
-/* The row's tile, with a depth to test where the row has none of its own. */
+/* The row's tile, with a depth to test where the row has none of its own, and four rows or columns where it has one. */
 static sgemm_variant_info tile_of(sgemm_variant variant) {
   sgemm_variant_info v = *sgemm_variant_get(variant);
   v.BK = v.BK > 1 ? v.BK : 8;
+  v.BM = v.BM > 1 ? v.BM : 4;
+  v.BN = v.BN > 1 ? v.BN : 4;
   return v;
 }
 
 /* ---- Properties -------------------------------------------------------------------------------------------------- */
 
 /* x x - (1 + 2^-11) for x = 1 + 2^-12 is 2^-24: only an FMA in full fp32 finds it. A product rounded on its own gives
-   0, and TF32 takes x for 1. The two terms are four k apart, which the lanes of tma deal out. */
+   0, and TF32 takes x for 1. The two terms are four k apart, which the lanes of tma deal out, or as many as all of gemv. */
 static void fused(sgemm_variant variant) {
-  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, 5, EXACT);
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const int64_t apart = v->stage == SGEMM_STAGE_gemv ? v->BK : 4;
+  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, apart + 1, EXACT);
   int64_t i, k;
   problem_make(&q);
   for (i = 0; i < 5; i++) {
-    for (k = 1; k < 4; k++)
+    for (k = 1; k < apart; k++)
       *element(&q.A, 0, i % 3, k) = 0.0f;
     *element(&q.A, 0, i % 3, 0) = -(1.0f + 0x1p-11f);
     *element(&q.B, 0, 0, i) = 1.0f;
-    *element(&q.A, 0, i % 3, 4) = *element(&q.B, 0, 4, i) = 1.0f + 0x1p-12f;
+    *element(&q.A, 0, i % 3, apart) = *element(&q.B, 0, apart, i) = 1.0f + 0x1p-12f;
   }
   CHECK(problem_run(&q, NULL));
   CHECK(problem_check(&q));
@@ -127,7 +131,7 @@ static void nan_rules(sgemm_variant variant) {
     nan_rules_scaling(variant, op_a, op_b, -INFINITY, 0.0f, 0);
     nan_rules_spreading(variant, op_a, op_b, 1.0f, 0.0f, 0, 0);
     nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, 0, 0);
-    if (v->bufs >= 3)
+    if (sgemm__cuts(v))
       nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, v->split ? 2 : 1, 3);
   }
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, NAN, 1.0f, 0, 0);
@@ -268,7 +272,7 @@ static void plans(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int ranks, i, shape, c = 0;
   for (ranks = 1; ranks <= (v->split ? 8 : 1); ranks *= 2)
-    for (i = 0; i < (v->bufs >= 3 ? 4 : 1); i++)
+    for (i = 0; i < (sgemm__cuts(v) ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (!reduced() || c % 5 == 0)
           plan_case(variant, ranks, planes[i], shape, c);
@@ -333,7 +337,7 @@ static void repeatability(sgemm_variant variant) {
     problem batch = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     const int shared = v.packs && ops == 1;
     float *first;
-    if (v.bufs >= 3) {
+    if (sgemm__cuts(&v)) {
       problem_plan(&q, v.split ? 1 << ops : 1, ops == 1 ? 3 : 1);
       batch.plan = q.plan;
     }
