@@ -1562,25 +1562,70 @@ SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int6
 #define SGEMM__VECTOR_SIDE(BM, BN) ((BM) < (BN) ? (BM) : (BN))
 #define SGEMM__QUADS_AHEAD 8
 
-/* x <- E rows of K k of the vector side, element (e, k) to x[e * K + k], zeros behind the first `depth` k. Of the rows
-   `limit` exist; the first one takes the place of the others, whose results nobody stores. */
-SGEMM__DEVICE void sgemm__fetch_vectors(float *x, const float *X, int64_t ld, int along_k, int vectors, int E, int K,
-                                        int limit, int64_t depth) {
-  int e, k;
-  if (along_k && K == 4 && vectors && depth >= 4) {
-    SGEMM__UNROLL
-    for (e = 0; e < E; e++)
-      sgemm__load_global4(x + e * 4, X + (e < limit ? e : 0) * ld);
-  } else {
+/* Where a thread of gemv takes its elements from: of the matrix and of the vectors beside it. */
+typedef struct sgemm__source {
+  const float *next; /* the thread's first element in the step to come */
+  int64_t ld;
+  int along_k; /* 1: contiguous along k in memory */
+  int limit;   /* rows or columns that exist, from that element on */
+  int aligned; /* 1: quads start on 16 bytes */
+} sgemm__source;
+
+SGEMM__DEVICE sgemm__source sgemm__source_of(const float *next, int64_t ld, int along_k, int limit) {
+  const sgemm__source from = {next, ld, along_k, limit, (uintptr_t)next % 16 == 0 && ld % 4 == 0};
+  return from;
+}
+
+/* acc += the thread's part of a step of gemv, of which from its first k on `rest` exist; `whole` says that all do, and whole
+   quads. Its quads of the matrix are under way before the first is used. Of the E vectors the first one takes the place of
+   any that do not exist, since nobody stores their results; what else does not exist reads as zero. */
+SGEMM__DEVICE void sgemm__stream(float *acc, float *w, const sgemm__shape *s, int E, sgemm__source *matrix,
+                                 sgemm__source *vectors, int whole, int64_t rest) {
+  const int K = matrix->along_k ? 4 : 1; /* k of a quad: of four rows of it, or one of four columns */
+  const int depth = SGEMM__QUADS_AHEAD * s->slices;
+  float x[16];
+  int i, row, e, v;
+  SGEMM__UNROLL
+  for (i = 0; i < SGEMM__QUADS_AHEAD; i++) {
+    const int k = i / K * s->slices * K;
+    const float *from = matrix->next + (K == 4 ? i % 4 * matrix->ld + k : k * matrix->ld);
+    if (whole)
+      sgemm__load_global4(w + i * 4, from);
+    else
+      sgemm__fetch_quad(w + i * 4, from, matrix->aligned,
+                        K == 4 ? (i % 4 < matrix->limit ? rest - k : 0) : (k < rest ? matrix->limit : 0));
+  }
+  SGEMM__UNROLL
+  for (i = 0; i < SGEMM__QUADS_AHEAD; i += K) {
+    const int k = i * s->slices;
     SGEMM__UNROLL
     for (e = 0; e < E; e++) {
-      const float *row = X + (e < limit ? e : 0) * (along_k ? ld : 1);
+      const int64_t at = e < vectors->limit ? e : 0;
+      const float *from = vectors->next + (vectors->along_k ? at * vectors->ld + k : k * vectors->ld + at);
+      if (whole && K == 4 && vectors->along_k) {
+        sgemm__load_global4(x + e * 4, from);
+      } else {
+        SGEMM__UNROLL
+        for (v = 0; v < K; v++)
+          x[e * K + v] = whole || k + v < rest ? sgemm__load_global(from + v * (vectors->along_k ? 1 : vectors->ld))
+                                               : 0.0f;
+      }
+    }
+    sgemm__converge();
+    SGEMM__UNROLL
+    for (row = 0; row < K; row++) {
       SGEMM__UNROLL
-      for (k = 0; k < K; k++)
-        x[e * K + k] = k < depth ? sgemm__load_global(row + k * (along_k ? 1 : ld)) : 0.0f;
+      for (e = 0; e < E; e++) {
+        SGEMM__UNROLL
+        for (v = 0; v < 4; v++) {
+          float *sum = acc + e * 4 + (K == 4 ? row : v);
+          *sum = sgemm__fma(x[e * K + (K == 4 ? v : 0)], w[(i + row) * 4 + v], *sum);
+        }
+      }
     }
   }
-  sgemm__converge();
+  matrix->next += K == 4 ? depth : depth * matrix->ld;
+  vectors->next += vectors->along_k ? depth : depth * vectors->ld;
 }
 
 /* gemv: a tile of 32 columns and one row or four, or the same upright. Of the large operand, the matrix, each element is of
@@ -1593,28 +1638,29 @@ SGEMM__DEVICE void sgemm__fetch_vectors(float *x, const float *X, int64_t ld, in
 SGEMM__DEVICE void sgemm__streamed(const sgemm__args *p, const sgemm__shape *s, float *shared, float *acc, float *w) {
   /* Indices. k is cut into planes as in sgemm__pipelined(). */
   const int across = s->BN > s->BM; /* B is the matrix, and its columns those of the tile */
-  const int E = SGEMM__VECTOR_SIDE(s->BM, s->BN), quads = SGEMM__QUADS_AHEAD, groups = SGEMM__MATRIX_SIDE / 4;
+  const int E = SGEMM__VECTOR_SIDE(s->BM, s->BN), groups = SGEMM__MATRIX_SIDE / 4;
   const int along_k = across ? s->b_along_k : s->a_along_k, vectors_along_k = across ? s->a_along_k : s->b_along_k;
-  const int K = along_k ? 4 : 1, depth = quads * s->slices; /* k of a load, and of all that are under way */
+  const int K = along_k ? 4 : 1, depth = SGEMM__QUADS_AHEAD * s->slices; /* k of a quad, and of a step */
   const int t = sgemm__thread(), lane = t % 32;
   const int slice = along_k ? t % s->slices : t / groups, group = along_k ? t / s->slices : t % groups;
   const int part = along_k ? slice / 32 : t / 32,
             parts = (along_k ? 1 : groups) * s->slices / 32; /* of the sums: warps */
   const uint32_t plane_blocks = p->tiles_m * p->tiles_n, plane = sgemm__block_x() / plane_blocks;
-  const int64_t begin = plane * p->k_plane, end = p->k - begin < p->k_plane ? p->k : begin + p->k_plane;
+  const int64_t begin = plane * p->k_plane + slice * K; /* the thread's first k */
+  const int64_t end = p->k - plane * p->k_plane < p->k_plane ? p->k : (plane + 1) * p->k_plane;
   sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks);
-  /* Tile pointers, of the thread's first k. */
-  const int64_t ld = across ? p->ldb : p->lda, ldx = across ? p->lda : p->ldb;
-  const int limit = across ? tile.cols : tile.rows, limit_x = across ? tile.rows : tile.cols;
-  const float *W = (across ? tile.B : tile.A) + (begin + slice * K) * (along_k ? 1 : ld) +
-                   group * 4 * (along_k ? ld : 1);
-  const float *X = (across ? tile.A : tile.B) + (begin + slice * K) * (vectors_along_k ? 1 : ldx);
-  const int aligned = (uintptr_t)W % 16 == 0 && ld % 4 == 0,
-            aligned_x = (uintptr_t)X % 16 == 0 && (E == 1 || ldx % 4 == 0);
+  /* Tile pointers. */
+  const int64_t ld = across ? p->ldb : p->lda, ld_vectors = across ? p->lda : p->ldb;
+  sgemm__source matrix = sgemm__source_of((across ? tile.B : tile.A) + begin * (along_k ? 1 : ld) +
+                                              group * 4 * (along_k ? ld : 1),
+                                          ld, along_k, (across ? tile.cols : tile.rows) - group * 4);
+  sgemm__source vectors = sgemm__source_of((across ? tile.A : tile.B) + begin * (vectors_along_k ? 1 : ld_vectors),
+                                           ld_vectors, vectors_along_k, across ? tile.rows : tile.cols);
+  const int whole = matrix.aligned && (vectors.aligned || !along_k) &&
+                    (across ? tile.cols : tile.rows) == SGEMM__MATRIX_SIDE;
   /* Accumulators. */
-  int64_t rest; /* k from the thread's first one on */
-  float x[16];
-  int i, row, e, v, mask;
+  int64_t rest = end - begin;
+  int i, e, v, mask;
   SGEMM__UNROLL
   for (i = 0; i < E * 4; i++)
     acc[i] = 0.0f;
@@ -1623,38 +1669,10 @@ SGEMM__DEVICE void sgemm__streamed(const sgemm__args *p, const sgemm__shape *s, 
   sgemm__begin();
   if (!sgemm__runs(p))
     return;
-  for (rest = end - begin - slice * K; rest > -slice * K; rest -= depth) {
-    const int whole = aligned && limit == SGEMM__MATRIX_SIDE && rest + slice * K >= depth;
-    SGEMM__UNROLL
-    for (i = 0; i < quads; i++) {
-      const int k = i / K * s->slices * K; /* from the thread's first */
-      const float *from = W + (along_k ? i % 4 * ld + k : k * ld);
-      const int64_t exist = along_k ? (group * 4 + i % 4 < limit ? rest - k : 0) : k < rest ? limit - group * 4 : 0;
-      if (whole)
-        sgemm__load_global4(w + i * 4, from);
-      else
-        sgemm__fetch_quad(w + i * 4, from, aligned, exist);
-    }
-    SGEMM__UNROLL
-    for (i = 0; i < quads; i += K) { /* those of one k */
-      const int k = i * s->slices;
-      sgemm__fetch_vectors(x, X + (vectors_along_k ? k : k * ldx), ldx, vectors_along_k, aligned_x, E, K, limit_x,
-                           whole ? K : rest - k);
-      SGEMM__UNROLL
-      for (row = 0; row < K; row++) {
-        SGEMM__UNROLL
-        for (e = 0; e < E; e++) {
-          SGEMM__UNROLL
-          for (v = 0; v < 4; v++) {
-            float *sum = acc + e * 4 + (along_k ? row : v);
-            *sum = sgemm__fma(x[e * K + (along_k ? v : 0)], w[(i + row) * 4 + v], *sum);
-          }
-        }
-      }
-    }
-    W += along_k ? depth : depth * ld;
-    X += vectors_along_k ? depth : depth * ldx;
-  }
+  for (; whole && rest + slice * K >= depth; rest -= depth)
+    sgemm__stream(acc, w, s, E, &matrix, &vectors, 1, rest);
+  for (; rest + slice * K > 0; rest -= depth)
+    sgemm__stream(acc, w, s, E, &matrix, &vectors, 0, rest);
   /* Epilogue. Lanes 8e to 8e + 7 keep row e; along k they have parts of the same four sums. */
   if (E == 4) {
     sgemm__sum_two_lanes(acc, 16, 8, 16, 0);
@@ -1990,16 +2008,92 @@ SGEMM__DEVICE void sgemm__sum_lanes(const sgemm__shape *s, float *acc) {
   }
 }
 
-/* C <- alpha * (the sums over lanes) + beta * C: rows in pieces of 4, `down` apart, and four columns. */
+/* Where in a tile the first of a lane's sums is: see sgemm__sum_lanes(). */
+SGEMM__DEVICE sgemm__place sgemm__place_of_sums(const sgemm__shape *s) {
+  const int q = sgemm__thread() % 4;
+  sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
+  place.row += q % 2 * 2 * place.down;
+  place.col += q / 2 * place.across;
+  return place;
+}
+
+/* Lanes that differ by the bit `mask`, which is set in the `upper` one, exchange elements of two rows of 4: of each pair of
+   elements `apart` apart the upper one keeps the second, and gets the other's second for its first. */
+SGEMM__DEVICE void sgemm__exchange(float *x, int apart, int upper, int mask) {
+  float r[4];
+  int v;
+  SGEMM__UNROLL
+  for (v = 0; v < 4; v++) {
+    const int at = v / 2 * 4 + (apart == 1 ? v % 2 * 2 : v % 2); /* the pair's first element */
+    r[v] = upper ? x[at] : x[at + apart];
+  }
+  sgemm__swap_lanes4(r, mask);
+  SGEMM__UNROLL
+  for (v = 0; v < 4; v++) {
+    const int at = v / 2 * 4 + (apart == 1 ? v % 2 * 2 : v % 2);
+    x[at] = upper ? r[v] : x[at];
+    x[at + apart] = upper ? x[at + apart] : r[v];
+  }
+}
+
+/* C <- alpha * sums + beta * C: of a lane's rows, which come in pieces of 4, `down` apart, an even number from `first` on,
+   four columns each. With beta 0, the usual case, in as little code as there can be: what runs once costs more to bring than
+   to run. Where C's rows do not start on 16 bytes, a store of one element a lane would write 4 bytes to each of 32 sectors;
+   so four lanes whose columns lie side by side deal them out, two rows at a time: lane l of them gets column l of all four
+   quads, and what they store lies side by side. With A along e, and in rows of 4 warps, that spoils the main loop. */
+SGEMM__DEVICE void sgemm__store_rows(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int first,
+                                     int count, float *acc) {
+  const sgemm__place place = sgemm__place_of_sums(s);
+  const int deals = s->a_along_k && SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slices) == 256;
+  const int aligned = (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
+  int i, v;
+  if (p->beta != 0.0f) {
+    SGEMM__UNROLL
+    for (i = 0; i < count; i++)
+      sgemm__store_at(p, 4, tile, place.row + (first + i) / 4 * place.down + (first + i) % 4, place.col, acc + i * 4);
+  } else {
+    int col = place.col, apart = 1, vectors; /* of the lane's first column; from one to the next */
+    float *C;
+    SGEMM__UNROLL
+    for (i = 0; i < count * 4; i++)
+      acc[i] *= p->alpha;
+    if (deals && !aligned) {
+      const int beside = s->b_along_k ? 4 : 2,
+                behind = 8; /* differences of lanes: to the next quad, to the next but one */
+      const int odd = (sgemm__thread() & beside) != 0, high = (sgemm__thread() & behind) != 0;
+      SGEMM__UNROLL
+      for (i = 0; i < count; i += 2) {
+        sgemm__exchange(acc + i * 4, 1, odd, beside);
+        sgemm__exchange(acc + i * 4, 2, high, behind);
+      }
+      col -= 3 * (odd + 2 * high);
+      apart = 4;
+    }
+    vectors = aligned && col + 4 <= tile->cols;
+    C = tile->C + place.row * p->ldc + col;
+    SGEMM__UNROLL
+    for (i = 0; i < count; i++) {
+      const int down = (first + i) / 4 * place.down + (first + i) % 4, inside = place.row + down < tile->rows;
+      float *to = C + down * p->ldc;
+      if (inside && vectors)
+        sgemm__store_global4(to, acc + i * 4);
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        if (inside && !vectors && col + v * apart < tile->cols)
+          sgemm__store_global(to + v * apart, acc[i * 4 + v]);
+    }
+    sgemm__converge();
+  }
+}
+
+/* C <- alpha * (the sums over lanes) + beta * C. */
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int plain,
                                       float *acc) {
-  const int q = sgemm__thread() % 4;
-  const sgemm__place place = sgemm__place_of_group(s, sgemm__thread() % 32 / 4);
-  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across;
+  const sgemm__place place = sgemm__place_of_sums(s);
   int i, v;
   sgemm__sum_lanes(s, acc);
   if (plain) {
-    float *C = tile->C + row * p->ldc + col;
+    float *C = tile->C + place.row * p->ldc + place.col;
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++) {
       SGEMM__UNROLL
@@ -2008,9 +2102,7 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
       sgemm__store_global4(C + (i / 4 * place.down + i % 4) * p->ldc, acc + i * 4);
     }
   } else {
-    SGEMM__UNROLL
-    for (i = 0; i < s->TM / 2; i++)
-      sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, acc + i * 4);
+    sgemm__store_rows(p, s, tile, 0, s->TM / 2, acc);
   }
 }
 
@@ -2019,31 +2111,29 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
 SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                       float *shared, float *acc) {
   const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slices / 4;
-  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, q = lane % 4;
-  const sgemm__place place = sgemm__place_of_group(s, lane / 4);
-  const int row = place.row + q % 2 * 2 * place.down, col = place.col + q / 2 * place.across, rows = s->TM / 2;
+  const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, rows = s->TM / 2;
   float *area = shared + warp * parts * rows * 128 + lane * 4;
-  float sum[4], r[4];
-  int i, turn, part, v;
+  float r[4];
+  int i, part, v;
   sgemm__sum_lanes(s, acc);
   sgemm__barrier_of(parts * warps * 32); /* all warps have read the buffer */
   SGEMM__UNROLL
   for (i = 0; i < rows; i++)
     sgemm__store_shared4(area + (own * rows + i) * 128, acc + i * 4);
   sgemm__barrier_of(parts * warps * 32);
+  area += own * (rows / parts) * 128;
   SGEMM__UNROLL
-  for (turn = 0; turn < rows / parts; turn++) {
-    i = own * (rows / parts) + turn;
-    sgemm__load_shared4(sum, area + i * 128);
+  for (i = 0; i < rows / parts; i++) {
+    sgemm__load_shared4(acc + i * 4, area + i * 128);
     SGEMM__UNROLL
     for (part = 1; part < parts; part++) {
       sgemm__load_shared4(r, area + (part * rows + i) * 128);
       SGEMM__UNROLL
       for (v = 0; v < 4; v++)
-        sum[v] += r[v];
+        acc[i * 4 + v] += r[v];
     }
-    sgemm__store_at(p, 4, tile, row + i / 4 * place.down + i % 4, col, sum);
   }
+  sgemm__store_rows(p, s, tile, own * (rows / parts), rows / parts, acc);
 }
 
 /* tma: a warpgroup of which one thread copies and two that multiply, or one, where two blocks share an SM. They meet at two
