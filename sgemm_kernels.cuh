@@ -899,8 +899,7 @@ SGEMM__DEVICE sgemm__dealt sgemm__deal(const sgemm__args *p, uint32_t number) {
   return at;
 }
 
-SGEMM__DEVICE sgemm__tile sgemm__tile_of(const sgemm__args *p, const sgemm__shape *s, uint32_t number, int64_t batch) {
-  const sgemm__dealt at = sgemm__deal(p, number);
+SGEMM__DEVICE sgemm__tile sgemm__tile_in(const sgemm__args *p, const sgemm__shape *s, sgemm__dealt at, int64_t batch) {
   const int64_t row = (int64_t)at.row * s->BM, col = (int64_t)at.col * s->BN;
   sgemm__tile tile;
   tile.A = p->A + batch * p->stride_a + row * (s->a_along_k ? p->lda : 1);
@@ -909,6 +908,10 @@ SGEMM__DEVICE sgemm__tile sgemm__tile_of(const sgemm__args *p, const sgemm__shap
   tile.rows = sgemm__clip(p->m - row, s->BM);
   tile.cols = sgemm__clip(p->n - col, s->BN);
   return tile;
+}
+
+SGEMM__DEVICE sgemm__tile sgemm__tile_of(const sgemm__args *p, const sgemm__shape *s, uint32_t number, int64_t batch) {
+  return sgemm__tile_in(p, s, sgemm__deal(p, number), batch);
 }
 
 SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shape *s, uint32_t number) {
@@ -1563,24 +1566,24 @@ SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int6
 #define SGEMM__QUADS_AHEAD 8
 
 /* Where a thread of gemv takes its elements from: of the matrix and of the vectors beside it. */
-typedef struct sgemm__source {
+typedef struct sgemm__side {
   const float *next; /* the thread's first element in the step to come */
   int64_t ld;
   int along_k; /* 1: contiguous along k in memory */
   int limit;   /* rows or columns that exist, from that element on */
   int aligned; /* 1: quads start on 16 bytes */
-} sgemm__source;
+} sgemm__side;
 
-SGEMM__DEVICE sgemm__source sgemm__source_of(const float *next, int64_t ld, int along_k, int limit) {
-  const sgemm__source from = {next, ld, along_k, limit, (uintptr_t)next % 16 == 0 && ld % 4 == 0};
+SGEMM__DEVICE sgemm__side sgemm__side_of(const float *next, int64_t ld, int along_k, int limit) {
+  const sgemm__side from = {next, ld, along_k, limit, (uintptr_t)next % 16 == 0 && ld % 4 == 0};
   return from;
 }
 
 /* acc += the thread's part of a step of gemv, of which from its first k on `rest` exist; `whole` says that all do, and whole
    quads. Its quads of the matrix are under way before the first is used. Of the E vectors the first one takes the place of
    any that do not exist, since nobody stores their results; what else does not exist reads as zero. */
-SGEMM__DEVICE void sgemm__stream(float *acc, float *w, const sgemm__shape *s, int E, sgemm__source *matrix,
-                                 sgemm__source *vectors, int whole, int64_t rest) {
+SGEMM__DEVICE void sgemm__stream(float *acc, float *w, const sgemm__shape *s, int E, sgemm__side *matrix,
+                                 sgemm__side *vectors, int whole, int64_t rest) {
   const int K = matrix->along_k ? 4 : 1; /* k of a quad: of four rows of it, or one of four columns */
   const int depth = SGEMM__QUADS_AHEAD * s->slices;
   float x[16];
@@ -1645,34 +1648,42 @@ SGEMM__DEVICE void sgemm__streamed(const sgemm__args *p, const sgemm__shape *s, 
   const int slice = along_k ? t % s->slices : t / groups, group = along_k ? t / s->slices : t % groups;
   const int part = along_k ? slice / 32 : t / 32,
             parts = (along_k ? 1 : groups) * s->slices / 32; /* of the sums: warps */
-  const uint32_t plane_blocks = p->tiles_m * p->tiles_n, plane = sgemm__block_x() / plane_blocks;
-  const int64_t begin = plane * p->k_plane + slice * K; /* the thread's first k */
-  const int64_t end = p->k - plane * p->k_plane < p->k_plane ? p->k : (plane + 1) * p->k_plane;
-  sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks);
+  const uint32_t tiles = across ? p->tiles_n : p->tiles_m, beside = across ? p->tiles_m : p->tiles_n;
+  uint32_t number = sgemm__block_x(), other = 0; /* tile of the matrix, and of the vectors */
+  int64_t first = 0, rest = p->k, into = 0;      /* k of the block, and its plane */
+  int i, e, v, mask;
+  if (number >= tiles) { /* code that is not run need not be brought */
+    const uint32_t turn = number / tiles, plane = turn / beside;
+    number -= turn * tiles;
+    other = turn - plane * beside;
+    first = plane * p->k_plane;
+    rest = rest - first < p->k_plane ? rest - first : p->k_plane;
+    into = plane * p->stride_plane;
+  }
   /* Tile pointers. */
-  const int64_t ld = across ? p->ldb : p->lda, ld_vectors = across ? p->lda : p->ldb;
-  sgemm__source matrix = sgemm__source_of((across ? tile.B : tile.A) + begin * (along_k ? 1 : ld) +
-                                              group * 4 * (along_k ? ld : 1),
-                                          ld, along_k, (across ? tile.cols : tile.rows) - group * 4);
-  sgemm__source vectors = sgemm__source_of((across ? tile.A : tile.B) + begin * (vectors_along_k ? 1 : ld_vectors),
-                                           ld_vectors, vectors_along_k, across ? tile.rows : tile.cols);
+  const sgemm__dealt at = {across ? other : number, across ? number : other};
+  const int64_t ld = across ? p->ldb : p->lda, ld_vectors = across ? p->lda : p->ldb, k = first + slice * K;
+  sgemm__tile tile = sgemm__tile_in(p, s, at, sgemm__block_yz());
+  sgemm__side matrix = sgemm__side_of((across ? tile.B : tile.A) + k * (along_k ? 1 : ld) +
+                                          group * 4 * (along_k ? ld : 1),
+                                      ld, along_k, (across ? tile.cols : tile.rows) - group * 4);
+  sgemm__side vectors = sgemm__side_of((across ? tile.A : tile.B) + k * (vectors_along_k ? 1 : ld_vectors), ld_vectors,
+                                       vectors_along_k, across ? tile.rows : tile.cols);
   const int whole = matrix.aligned && (vectors.aligned || !along_k) &&
                     (across ? tile.cols : tile.rows) == SGEMM__MATRIX_SIDE;
+  tile.C += into;
   /* Accumulators. */
-  int64_t rest = end - begin;
-  int i, e, v, mask;
   SGEMM__UNROLL
   for (i = 0; i < E * 4; i++)
     acc[i] = 0.0f;
-  tile.C += plane * p->stride_plane;
-  /* Main loop. */
+  /* Main loop: steps of which all exists, then the others. */
   sgemm__begin();
   if (!sgemm__runs(p))
     return;
-  for (; whole && rest + slice * K >= depth; rest -= depth)
+  for (; whole && rest >= depth; rest -= depth)
     sgemm__stream(acc, w, s, E, &matrix, &vectors, 1, rest);
-  for (; rest + slice * K > 0; rest -= depth)
-    sgemm__stream(acc, w, s, E, &matrix, &vectors, 0, rest);
+  for (; rest > 0; rest -= depth)
+    sgemm__stream(acc, w, s, E, &matrix, &vectors, 0, rest - slice * K);
   /* Epilogue. Lanes 8e to 8e + 7 keep row e; along k they have parts of the same four sums. */
   if (E == 4) {
     sgemm__sum_two_lanes(acc, 16, 8, 16, 0);
