@@ -2166,9 +2166,13 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   sgemm__mbarrier *empty = full + s->bufs;
   int i = 0, q, parity = 0, steps;
   uint32_t turn;
-  if (sgemm__thread() < s->bufs) {
-    sgemm__mbarrier_init(full + sgemm__thread(), 1);
-    sgemm__mbarrier_init(empty + sgemm__thread(), threads / 32 * SGEMM__ARRIVALS);
+  if (sgemm__thread() == 0) {
+    SGEMM__UNROLL
+    for (i = 0; i < s->bufs; i++) {
+      sgemm__mbarrier_init(full + i, 1);
+      sgemm__mbarrier_init(empty + i, threads / 32 * SGEMM__ARRIVALS);
+    }
+    i = 0;
   }
   sgemm__mbarriers_ready();
   sgemm__barrier();
