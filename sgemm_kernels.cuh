@@ -454,6 +454,7 @@ SGEMM__DEVICE void sgemm__load_cluster4(float *r, const float *p, uint32_t rank)
 #endif
 }
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
+SGEMM__DEVICE int sgemm__log2(uint32_t x) { return 31 - __clz((int)x); } /* of a power of two */
 
 SGEMM__DEVICE float sgemm__load_global(const float *p) { return __ldg(p); }
 SGEMM__DEVICE float sgemm__load_result(const float *p) { return *p; } /* C is written too: no read-only path */
@@ -1460,7 +1461,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   const uint32_t ranks = s->split ? sgemm__cluster_size() : 1, rank = s->split ? sgemm__cluster_rank() : 0;
   const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
   const sgemm__part part = {sgemm__thread() / slice_threads, sgemm__thread() % slice_threads, rank, ranks};
-  const uint32_t plane_blocks = p->tiles_m * p->tiles_n * ranks, plane = sgemm__block_x() / plane_blocks;
+  const uint32_t plane_blocks = p->tiles_m * p->tiles_n * ranks, block = sgemm__block_x();
+  const uint32_t plane = block < plane_blocks ? 0 : block / plane_blocks, inside = block - plane * plane_blocks;
   const int64_t plane_end = p->k - plane * p->k_plane < p->k_plane ? p->k : (plane + 1) * p->k_plane;
   const int64_t plane_steps = (plane_end - plane * p->k_plane + s->BK - 1) / s->BK;
   const int64_t share = (ranks > 1 ? (plane_steps + ranks - 1) / ranks : plane_steps) * s->BK; /* no division for one */
@@ -1474,7 +1476,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   const int anyway = sgemm__load_anyway((s->TM * s->TN != 64 || s->BK < 16) &&
                                         !(s->BM > s->BN && s->a_along_k && !s->b_along_k));
   const int chains = SGEMM__CHAINS(s->slices);
-  sgemm__tile tile = sgemm__tile_at(p, s, sgemm__block_x() % plane_blocks / ranks);
+  sgemm__tile tile = sgemm__tile_at(p, s, ranks > 1 ? inside / ranks : inside);
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__copier_of(s, a_quads, s->BM, s->a_along_k, tile.A + begin * (s->a_along_k ? 1 : p->lda),
                                           p->lda, tile.rows);
@@ -1650,16 +1652,16 @@ SGEMM__DEVICE void sgemm__streamed(const sgemm__args *p, const sgemm__shape *s, 
             parts = (along_k ? 1 : groups) * s->slices / 32; /* of the sums: warps */
   const uint32_t tiles = across ? p->tiles_n : p->tiles_m, beside = across ? p->tiles_m : p->tiles_n;
   uint32_t number = sgemm__block_x(), other = 0; /* tile of the matrix, and of the vectors */
-  int64_t first = 0, rest = p->k, into = 0;      /* k of the block, and its plane */
+  int64_t first = 0, rest, into = 0;             /* k of the block, and its plane */
   int i, e, v, mask;
   if (number >= tiles) { /* code that is not run need not be brought */
     const uint32_t turn = number / tiles, plane = turn / beside;
     number -= turn * tiles;
     other = turn - plane * beside;
     first = plane * p->k_plane;
-    rest = rest - first < p->k_plane ? rest - first : p->k_plane;
     into = plane * p->stride_plane;
   }
+  rest = p->k - first < p->k_plane ? p->k - first : p->k_plane;
   /* Tile pointers. */
   const sgemm__dealt at = {across ? other : number, across ? number : other};
   const int64_t ld = across ? p->ldb : p->lda, ld_vectors = across ? p->lda : p->ldb, k = first + slice * K;
@@ -1714,13 +1716,14 @@ SGEMM__DEVICE void sgemm__streamed(const sgemm__args *p, const sgemm__shape *s, 
 /* C <- alpha * (sum of the planes, the first first) + beta * C, for k in planes across blocks: plane i of the batch's b-th
    result lies at A + b * stride_a + i * stride_plane, in rows of lda. A thread sums one result. */
 SGEMM__DEVICE void sgemm__sum_planes(const sgemm__args *p, int threads) {
-  const int64_t columns = (p->n + threads - 1) / threads;
-  const int64_t row = sgemm__block_x() / columns, col = sgemm__block_x() % columns * threads + sgemm__thread();
+  const uint32_t columns = (uint32_t)((p->n + threads - 1) / threads), number = sgemm__block_x() / columns;
+  const int64_t row = number, col = (int64_t)(sgemm__block_x() - number * columns) * threads + sgemm__thread();
   const float *plane = p->A + sgemm__block_yz() * p->stride_a + row * p->lda + col;
   float *C = p->C + sgemm__block_yz() * p->stride_c + row * p->ldc + col;
   float sum = 0.0f;
   int64_t i;
-  if (col >= p->n)
+  sgemm__begin();
+  if (col >= p->n || !sgemm__runs(p))
     return;
   SGEMM__UNROLL_BY(16)
   for (i = 0; i < p->k; i++)
@@ -1742,9 +1745,10 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   const sgemm__operand *o = of_b ? &p->b : &p->a;
   const uint32_t number = sgemm__block_x() - (of_b ? blocks_a : 0);
   const uint32_t high = (uint32_t)(o->rows / SGEMM__PACK_ROWS); /* blocks along e */
-  const int64_t matrix = number / (high * deep);
-  const int64_t first_e = (int64_t)(number / deep % high) * SGEMM__PACK_ROWS;
-  const int64_t first_k = (int64_t)(number % deep) * SGEMM__PACK_K, row_k = (int64_t)deep * SGEMM__PACK_K;
+  const uint32_t strip = number / deep,
+                 matrix = strip < high ? 0 : strip / high; /* of SGEMM__PACK_ROWS, of all the batch */
+  const int64_t first_e = (int64_t)(strip - matrix * high) * SGEMM__PACK_ROWS;
+  const int64_t first_k = (int64_t)(number - strip * deep) * SGEMM__PACK_K, row_k = (int64_t)deep * SGEMM__PACK_K;
   const int64_t ld = of_b ? p->ldb : p->lda, extent = of_b ? p->n : p->m;
   const int along_k = of_b ? p->trans_b : !p->trans_a;
   const float *from = of_b ? p->B + matrix * p->stride_b : p->A + matrix * p->stride_a;
@@ -1753,6 +1757,9 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__args *p, float *shared) {
   float *to = (float *)o->planes + (matrix * o->rows + first_e) * row_k + first_k;
   float r[4 * 8];
   int i, j, v;
+  sgemm__begin();
+  if (!sgemm__runs(p))
+    return;
   if (along_k) {
     SGEMM__UNROLL
     for (i = 0; i < 8; i++) {
@@ -1807,7 +1814,8 @@ SGEMM__DEVICE uint32_t sgemm__share_begin(const sgemm__args *p, uint32_t share) 
 
 SGEMM__DEVICE uint32_t sgemm__share_of(const sgemm__args *p, uint32_t i) {
   const uint32_t longer = p->share_more * (p->share_steps + 1);
-  return i < longer ? i / (p->share_steps + 1) : p->share_more + (i - longer) / p->share_steps;
+  const uint32_t begin = i < longer ? 0 : longer, each = i < longer ? p->share_steps + 1 : p->share_steps;
+  return (i - begin) / each + (i < longer ? 0 : p->share_more);
 }
 
 /* The turn-th job of this block, if there is one. Blocks stay: of p->blocks side by side each takes one tile of so many in a
@@ -1864,31 +1872,40 @@ SGEMM__DEVICE void sgemm__tell(const sgemm__args *p, const sgemm__shape *s, cons
 }
 
 /* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. Each of p->sums threads sums four results of as
-   many parts; then the first of them sums these, the first k first again. */
+   many parts; then the first of them sums these, the first k first again. A block computes a part of one tile. What it has to
+   reckon first takes longer than the sum: so it shifts where it can. */
 SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *shared) {
+  /* Indices. */
   const sgemm__shape s = {p->BM, p->BN, 0, 1, 4, 0, 0, 4, 0, 1, 0, 0, 1, 1};
-  const uint32_t side = (uint32_t)threads / p->sums,
-                 blocks = (uint32_t)(s.BM * s.BN) / (4 * side); /* threads; of a tile */
-  const uint32_t whole = sgemm__whole_tiles(p), matrix_tiles = p->tiles_m * p->tiles_n;
-  const uint32_t steps = ((uint32_t)p->k + (uint32_t)p->BK - 1) / (uint32_t)p->BK;
-  const uint32_t index = sgemm__block_x() / blocks, first = index * steps;
+  const uint32_t t = (uint32_t)sgemm__thread(), tile_floats = (uint32_t)(p->BM * p->BN);
+  const int log_sums = sgemm__log2(p->sums), log_side = sgemm__log2((uint32_t)threads) - log_sums;
+  const int log_blocks = sgemm__log2(tile_floats) - 2 -
+                         log_side; /* of a tile, each with 2^log_side threads side by side */
+  const uint32_t index = sgemm__block_x() >> log_blocks, inside = sgemm__block_x() - (index << log_blocks);
+  const uint32_t part = t >> log_side, at = ((inside << log_side) + t - (part << log_side)) * 4;
+  const uint32_t steps = ((uint32_t)p->k + (uint32_t)p->BK - 1) >> sgemm__log2((uint32_t)p->BK), first = index * steps;
   const uint32_t begin = sgemm__share_of(p, first), end = sgemm__share_of(p, first + steps - 1) + 1; /* of its shares */
-  const uint32_t part = (uint32_t)sgemm__thread() / side, each = (end - begin + p->sums - 1) / p->sums;
-  const uint32_t from = begin + part * each, rest = from < end ? end - from : 0, parts = rest < each ? rest : each;
-  const int at = (int)((sgemm__block_x() % blocks * side + (uint32_t)sgemm__thread() % side) * 4);
-  const uint32_t matrix = (whole + index) / matrix_tiles;
-  const sgemm__tile tile = sgemm__tile_of(p, &s, whole + index - matrix * matrix_tiles, matrix);
-  const sgemm__place place = {at / s.BN, at % s.BN, 0, 0, 0};
+  const uint32_t each = (end - begin + p->sums - 1) >> log_sums, from = begin + part * each;
+  const uint32_t rest = from < end ? end - from : 0, parts = rest < each ? rest : each;
+  const uint32_t number = sgemm__whole_tiles(p) + index, tiles = p->tiles_m * p->tiles_n;
+  const uint32_t matrix = number < tiles ? 0 : number / tiles;
+  const sgemm__tile tile = sgemm__tile_of(p, &s, number - matrix * tiles, matrix);
+  const int row = (int)(at >> sgemm__log2((uint32_t)p->BN));
+  const sgemm__place place = {row, (int)at - row * p->BN, 0, 0, 0};
+  const float *next = p->partials + (int64_t)from * 2 * tile_floats + at;
   float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[8][4];
   uint32_t i;
   int ahead, v;
+  sgemm__begin();
+  if (!sgemm__runs(p))
+    return;
   for (i = 0; i < parts; i += 8) {
     SGEMM__UNROLL
     for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
-      const uint32_t share = from + i + (uint32_t)ahead;
-      const int64_t partial = 2 * (int64_t)share + (sgemm__share_begin(p, share) <= first);
       if (i + (uint32_t)ahead < parts)
-        sgemm__load_result4(r[ahead], p->partials + partial * s.BM * s.BN + at);
+        sgemm__load_result4(r[ahead],
+                            from + i + (uint32_t)ahead == begin ? next + tile_floats : next); /* see sgemm__job */
+      next += 2 * tile_floats;
       sgemm__converge();
     }
     SGEMM__UNROLL
@@ -1899,10 +1916,10 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *s
     }
   }
   if (p->sums > 1) {
-    sgemm__store_shared4(shared + sgemm__thread() * 4, sum);
+    sgemm__store_shared4(shared + t * 4, sum);
     sgemm__barrier();
     for (i = 1; part == 0 && i * each < end - begin; i++) {
-      sgemm__load_shared4(r[0], shared + (i * side + (uint32_t)sgemm__thread()) * 4);
+      sgemm__load_shared4(r[0], shared + ((i << log_side) + t) * 4);
       SGEMM__UNROLL
       for (v = 0; v < 4; v++)
         sum[v] += r[0][v];
@@ -2429,24 +2446,18 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
 SGEMM__GLOBAL(sgemm_pack, SGEMM__PACK_THREADS, 4)(const sgemm__args args) {
   SGEMM__SHARED(transposed, SGEMM__PACK_ROWS * SGEMM__PACK_K);
   sgemm__successor_may_come();
-  sgemm__begin();
-  if (sgemm__runs(&args))
-    sgemm__pack(&args, transposed);
+  sgemm__pack(&args, transposed);
 }
 
 /* The tiles of tma that SMs share: see sgemm__sum_shares(). */
 SGEMM__GLOBAL(sgemm_sum_shares, SGEMM__PACK_THREADS, 4)(const sgemm__args args) {
   SGEMM__SHARED(sums, 4 * SGEMM__PACK_THREADS);
-  sgemm__begin();
-  if (sgemm__runs(&args))
-    sgemm__sum_shares(&args, SGEMM__PACK_THREADS, sums);
+  sgemm__sum_shares(&args, SGEMM__PACK_THREADS, sums);
 }
 
 /* The planes of any row's C: see sgemm__sum_planes(). */
 SGEMM__GLOBAL(sgemm_sum_planes, SGEMM__SUM_THREADS, 8)(const sgemm__args args) {
-  sgemm__begin();
-  if (sgemm__runs(&args))
-    sgemm__sum_planes(&args, SGEMM__SUM_THREADS);
+  sgemm__sum_planes(&args, SGEMM__SUM_THREADS);
 }
 
 #define SGEMM__ROW_NAME(stage, BM, BN, BK, TM, TN, ops) SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), ops)

@@ -297,6 +297,8 @@ static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__
 static inline void sgemm__converge(void) { sgemm__count_converge(); }
 static inline int sgemm__load_anyway(int faster) { return (void)faster, 0; } /* loads and counts what is used */
 
+static inline int sgemm__log2(uint32_t x) { return 31 - __builtin_clz(x); }
+
 static inline float sgemm__fma(float a, float b, float c) {
   sgemm__count_fma();
   return fmaf(a, b, c);
