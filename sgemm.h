@@ -784,9 +784,7 @@ static const sgemm__figures sgemm__measured = {2550,
                                                    {62.9, 2507},  /* sgemm_splitk_32x8x128_4x4 */
                                                    {42.1, 3519},  /* sgemm_splitk_32x4x128_4x4 */
                                                    {40.0, 3000},  /* sgemm_gemv_1x32x256_1x4 */
-                                                   {60.0, 3000},  /* sgemm_gemv_4x32x256_4x4 */
                                                    {40.0, 3000},  /* sgemm_gemv_32x1x256_4x1 */
-                                                   {60.0, 3000},  /* sgemm_gemv_32x4x256_4x4 */
                                                    {120.8, 2794}, /* sgemm_tma_64x128x64_16x8 */
                                                    {120.8, 2845}, /* sgemm_tma_128x64x64_16x8 */
                                                    {114.6, 2281}, /* sgemm_tma_64x64x32_16x8 */

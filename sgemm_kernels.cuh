@@ -28,7 +28,7 @@
   X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                              \
   X(async,          "cp.async: tiles on their way past the registers, several in flight")                              \
   X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")                \
-  X(gemv,           "a row or column, or four: the matrix goes by once, from memory to registers")                     \
+  X(gemv,           "one row or column: the matrix goes by once, from memory to registers")                        \
   X(tma,            "tensor maps: the copies of one thread feed warps that only multiply, k dealt to their lanes")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
@@ -89,9 +89,7 @@
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
   X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row")                                          \
-  X(gemv,              4,  32,256,  4,  4,   4,  32, 4, 0, 64, 1, 1, "up to 4 rows")                                     \
   X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column")                                       \
-  X(gemv,             32,   4,256,  4,  4,  32,   4, 4, 0, 64, 1, 1, "up to 4 columns")                                  \
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: no copies between FMAs")           \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same upright")                                \
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: one's ends beside the other's FMAs") \
@@ -1280,28 +1278,6 @@ SGEMM__DEVICE void sgemm__store_sums(const sgemm__args *p, const sgemm__shape *s
   }
 }
 
-/* Lanes that differ by `mask` have parts of the same results. Each keeps half of them and adds the other's part: of 2 * apart
-   side by side the first ones if the bit of its number is 0; or, if it has loaded those that it keeps first, the first ones
-   anyway, which saves the selections. */
-SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask, int sorted) {
-  const int behind = !sorted && (sgemm__thread() & mask) != 0;
-  float other[4];
-  int i, v;
-  SGEMM__UNROLL
-  for (i = 0; i < count / 2; i += 4) {
-    const int at = i / apart * 2 * apart + i % apart;
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++) {
-      other[v] = behind ? acc[at + v] : acc[at + apart + v];
-      acc[i + v] = behind ? acc[at + apart + v] : acc[at + v];
-    }
-    sgemm__swap_lanes4(other, mask);
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++)
-      acc[i + v] += other[v];
-  }
-}
-
 /* r: 4 registers; += those of the lane whose number differs by the bit `mask`, for both. */
 SGEMM__DEVICE void sgemm__add_lanes4(float *r, int mask) {
   float other[4];
@@ -1561,155 +1537,117 @@ SGEMM__DEVICE void sgemm__fetch_quad(float *r, const float *p, int vectors, int6
   sgemm__converge();
 }
 
-/* The geometry of gemv: rows or columns of the matrix that a block takes, those of the vector side, and quads of the matrix
-   that a thread has under way. */
-#define SGEMM__MATRIX_SIDE 32
-#define SGEMM__VECTOR_SIDE(BM, BN) ((BM) < (BN) ? (BM) : (BN))
+/* The geometry of gemv: rows or columns of the matrix that a block takes, and quads of it that a thread has under way. */
+#define SGEMM__STRIP 32
 #define SGEMM__QUADS_AHEAD 8
 
-/* Where a thread of gemv takes its elements from: of the matrix and of the vectors beside it. */
-typedef struct sgemm__side {
-  const float *next; /* the thread's first element in the step to come */
-  int64_t ld;
-  int along_k; /* 1: contiguous along k in memory */
-  int limit;   /* rows or columns that exist, from that element on */
-  int aligned; /* 1: quads start on 16 bytes */
-} sgemm__side;
+/* What a thread of gemv takes, from its elements of the next step on. */
+typedef struct sgemm__stream {
+  const float *matrix, *vector;
+  int64_t ld, step; /* of the matrix; from one k of the vector to the next */
+  int along_k;      /* 1: the matrix is contiguous along k in memory */
+  int exist;        /* rows or columns of the matrix, from the thread's first one on */
+  int quads;        /* 1: those of the matrix start on 16 bytes */
+} sgemm__stream;
 
-SGEMM__DEVICE sgemm__side sgemm__side_of(const float *next, int64_t ld, int along_k, int limit) {
-  const sgemm__side from = {next, ld, along_k, limit, (uintptr_t)next % 16 == 0 && ld % 4 == 0};
-  return from;
-}
-
-/* acc += the thread's part of a step of gemv, of which from its first k on `rest` exist; `whole` says that all do, and whole
-   quads. Its quads of the matrix are under way before the first is used. Of the E vectors the first one takes the place of
-   any that do not exist, since nobody stores their results; what else does not exist reads as zero. */
-SGEMM__DEVICE void sgemm__stream(float *acc, float *w, const sgemm__shape *s, int E, sgemm__side *matrix,
-                                 sgemm__side *vectors, int whole, int64_t rest) {
-  const int K = matrix->along_k ? 4 : 1; /* k of a quad: of four rows of it, or one of four columns */
-  const int depth = SGEMM__QUADS_AHEAD * s->slices;
-  float x[16];
-  int i, row, e, v;
+/* acc += the thread's part of a step, of which from its first k on `rest` exist; `whole` says that all do, in quads that
+   start on 16 bytes. What does not exist reads as zero. The matrix's quads are under way before the first is used. */
+SGEMM__DEVICE void sgemm__stream_step(float *acc, float *w, const sgemm__shape *s, sgemm__stream *from, int whole,
+                                      int64_t rest) {
+  const int K = from->along_k ? 4 : 1,
+            depth = SGEMM__QUADS_AHEAD * s->slices; /* k of a quad, of 4 rows or 1; of the step */
+  float x[4];
+  int i, row, v;
   SGEMM__UNROLL
   for (i = 0; i < SGEMM__QUADS_AHEAD; i++) {
     const int k = i / K * s->slices * K;
-    const float *from = matrix->next + (K == 4 ? i % 4 * matrix->ld + k : k * matrix->ld);
+    const float *quad = from->matrix + (K == 4 ? i % 4 * from->ld + k : k * from->ld);
     if (whole)
-      sgemm__load_global4(w + i * 4, from);
+      sgemm__load_global4(w + i * 4, quad);
     else
-      sgemm__fetch_quad(w + i * 4, from, matrix->aligned,
-                        K == 4 ? (i % 4 < matrix->limit ? rest - k : 0) : (k < rest ? matrix->limit : 0));
+      sgemm__fetch_quad(w + i * 4, quad, from->quads,
+                        K == 4 ? (i % 4 < from->exist ? rest - k : 0) : (k < rest ? from->exist : 0));
   }
   SGEMM__UNROLL
   for (i = 0; i < SGEMM__QUADS_AHEAD; i += K) {
     const int k = i * s->slices;
-    SGEMM__UNROLL
-    for (e = 0; e < E; e++) {
-      const int64_t at = e < vectors->limit ? e : 0;
-      const float *from = vectors->next + (vectors->along_k ? at * vectors->ld + k : k * vectors->ld + at);
-      if (whole && K == 4 && vectors->along_k) {
-        sgemm__load_global4(x + e * 4, from);
-      } else {
-        SGEMM__UNROLL
-        for (v = 0; v < K; v++)
-          x[e * K + v] = whole || k + v < rest ? sgemm__load_global(from + v * (vectors->along_k ? 1 : vectors->ld))
-                                               : 0.0f;
-      }
+    if (whole && K == 4) {
+      sgemm__load_global4(x, from->vector + k);
+    } else {
+      SGEMM__UNROLL
+      for (v = 0; v < K; v++)
+        x[v] = whole || k + v < rest ? sgemm__load_global(from->vector + (k + v) * from->step) : 0.0f;
+      sgemm__converge();
     }
-    sgemm__converge();
     SGEMM__UNROLL
     for (row = 0; row < K; row++) {
       SGEMM__UNROLL
-      for (e = 0; e < E; e++) {
-        SGEMM__UNROLL
-        for (v = 0; v < 4; v++) {
-          float *sum = acc + e * 4 + (K == 4 ? row : v);
-          *sum = sgemm__fma(x[e * K + (K == 4 ? v : 0)], w[(i + row) * 4 + v], *sum);
-        }
-      }
+      for (v = 0; v < 4; v++)
+        acc[K == 4 ? row : v] = sgemm__fma(x[K == 4 ? v : 0], w[(i + row) * 4 + v], acc[K == 4 ? row : v]);
     }
   }
-  matrix->next += K == 4 ? depth : depth * matrix->ld;
-  vectors->next += vectors->along_k ? depth : depth * vectors->ld;
+  from->matrix += K == 4 ? depth : depth * from->ld;
+  from->vector += depth * from->step;
 }
 
-/* gemv: a tile of 32 columns and one row or four, or the same upright. Of the large operand, the matrix, each element is of
-   use to one block, and there to one thread; so it goes from memory to that thread's registers, past shared memory, 16 bytes
-   at a time, eight of which a thread has under way. That makes 64 KB an SM, and what a warp computes between its loads is
-   behind those of 15 others. The threads' order follows the matrix:
+/* gemv: a tile of one row and 32 columns, or upright. Of the large operand, the matrix, each element is of use to one block,
+   and there to one thread; so it goes from memory to that thread's registers, past shared memory, 16 bytes at a time, eight
+   of which a thread has under way. That makes 64 KB an SM, and what a warp computes between its loads is behind those of 15
+   others. The threads' order follows the matrix:
      along e   8 lanes take 128 bytes of a row of k, and 64 slices as many rows
      along k   a warp takes 512 bytes of each of four rows, 4 k a lane, and two warps 256 k of them
-   The vectors come from the caches. At the end the slices' sums are added up, over lanes first, then over warps in order. */
+   The vector comes from the caches. At the end the slices' sums are added up, over lanes first, then over warps in order. */
 SGEMM__DEVICE void sgemm__streamed(const sgemm__args *p, const sgemm__shape *s, float *shared, float *acc, float *w) {
   /* Indices. k is cut into planes as in sgemm__pipelined(). */
   const int across = s->BN > s->BM; /* B is the matrix, and its columns those of the tile */
-  const int E = SGEMM__VECTOR_SIDE(s->BM, s->BN), groups = SGEMM__MATRIX_SIDE / 4;
-  const int along_k = across ? s->b_along_k : s->a_along_k, vectors_along_k = across ? s->a_along_k : s->b_along_k;
-  const int K = along_k ? 4 : 1, depth = SGEMM__QUADS_AHEAD * s->slices; /* k of a quad, and of a step */
+  const int along_k = across ? s->b_along_k : s->a_along_k, vector_along_k = across ? s->a_along_k : s->b_along_k;
+  const int K = along_k ? 4 : 1, depth = SGEMM__QUADS_AHEAD * s->slices, groups = SGEMM__STRIP / 4;
   const int t = sgemm__thread(), lane = t % 32;
   const int slice = along_k ? t % s->slices : t / groups, group = along_k ? t / s->slices : t % groups;
-  const int part = along_k ? slice / 32 : t / 32,
-            parts = (along_k ? 1 : groups) * s->slices / 32; /* of the sums: warps */
-  const uint32_t tiles = across ? p->tiles_n : p->tiles_m, beside = across ? p->tiles_m : p->tiles_n;
-  uint32_t number = sgemm__block_x(), other = 0; /* tile of the matrix, and of the vectors */
-  int64_t first = 0, rest, into = 0;             /* k of the block, and its plane */
-  int i, e, v, mask;
-  if (number >= tiles) { /* code that is not run need not be brought */
-    const uint32_t turn = number / tiles, plane = turn / beside;
-    number -= turn * tiles;
-    other = turn - plane * beside;
-    first = plane * p->k_plane;
-    into = plane * p->stride_plane;
-  }
-  rest = p->k - first < p->k_plane ? p->k - first : p->k_plane;
-  /* Tile pointers. */
-  const sgemm__dealt at = {across ? other : number, across ? number : other};
-  const int64_t ld = across ? p->ldb : p->lda, ld_vectors = across ? p->lda : p->ldb, k = first + slice * K;
+  const int part = along_k ? slice / 32 : t / 32, parts = (along_k ? 1 : groups) * s->slices / 32; /* of sums: warps */
+  const uint32_t strips = across ? p->tiles_n : p->tiles_m, vectors = across ? p->tiles_m : p->tiles_n;
+  const uint32_t turn = sgemm__block_x() < strips ? 0 : sgemm__block_x() / strips; /* most often no division */
+  const uint32_t strip = sgemm__block_x() - turn * strips, plane = turn < vectors ? 0 : turn / vectors;
+  const uint32_t vector = turn - plane * vectors;
+  const int64_t begin = plane * p->k_plane, first = begin + slice * K; /* k of the block, and of the thread */
+  const sgemm__dealt at = {across ? vector : strip, across ? strip : vector};
   sgemm__tile tile = sgemm__tile_in(p, s, at, sgemm__block_yz());
-  sgemm__side matrix = sgemm__side_of((across ? tile.B : tile.A) + k * (along_k ? 1 : ld) +
-                                          group * 4 * (along_k ? ld : 1),
-                                      ld, along_k, (across ? tile.cols : tile.rows) - group * 4);
-  sgemm__side vectors = sgemm__side_of((across ? tile.A : tile.B) + k * (vectors_along_k ? 1 : ld_vectors), ld_vectors,
-                                       vectors_along_k, across ? tile.rows : tile.cols);
-  const int whole = matrix.aligned && (vectors.aligned || !along_k) &&
-                    (across ? tile.cols : tile.rows) == SGEMM__MATRIX_SIDE;
-  tile.C += into;
+  /* Tile pointers. */
+  const int limit = across ? tile.cols : tile.rows;
+  const int64_t ld = across ? p->ldb : p->lda, step = vector_along_k ? 1 : across ? p->lda : p->ldb;
+  const float *X = (across ? tile.A : tile.B) + first * step;
+  const float *W = (across ? tile.B : tile.A) + (along_k ? group * 4 * ld + first : first * ld + group * 4);
+  sgemm__stream from = {W, X, ld, step, along_k, limit - group * 4, (uintptr_t)W % 16 == 0 && ld % 4 == 0};
+  const int whole = from.quads && limit == SGEMM__STRIP && (!along_k || (step == 1 && (uintptr_t)X % 16 == 0));
   /* Accumulators. */
+  int64_t rest = p->k - begin < p->k_plane ? p->k - begin : p->k_plane;
+  int i, mask;
   SGEMM__UNROLL
-  for (i = 0; i < E * 4; i++)
+  for (i = 0; i < 4; i++)
     acc[i] = 0.0f;
+  tile.C += plane * p->stride_plane;
   /* Main loop: steps of which all exists, then the others. */
   sgemm__begin();
   if (!sgemm__runs(p))
     return;
   for (; whole && rest >= depth; rest -= depth)
-    sgemm__stream(acc, w, s, E, &matrix, &vectors, 1, rest);
+    sgemm__stream_step(acc, w, s, &from, 1, rest);
   for (; rest > 0; rest -= depth)
-    sgemm__stream(acc, w, s, E, &matrix, &vectors, 0, rest - slice * K);
-  /* Epilogue. Lanes 8e to 8e + 7 keep row e; along k they have parts of the same four sums. */
-  if (E == 4) {
-    sgemm__sum_two_lanes(acc, 16, 8, 16, 0);
-    sgemm__sum_two_lanes(acc, 8, 4, 8, 0);
-  } else {
-    sgemm__add_lanes4(acc, 16);
-    sgemm__add_lanes4(acc, 8);
-  }
+    sgemm__stream_step(acc, w, s, &from, 0, rest - slice * K);
+  /* Epilogue. Lanes that have parts of the same four sums: of a warp every eighth, or along k all. */
   SGEMM__UNROLL
-  for (mask = 4; mask > 0; mask /= 2)
-    if (along_k)
+  for (mask = 16; mask > 0; mask /= 2)
+    if (along_k || mask >= groups)
       sgemm__add_lanes4(acc, mask);
-  e = lane / 8;
-  if (e < E && (!along_k || lane % 8 == 0))
-    sgemm__store_shared4(shared + (part * E + e) * SGEMM__MATRIX_SIDE + group * 4, acc);
+  if (lane < (along_k ? 1 : groups))
+    sgemm__store_shared4(shared + part * SGEMM__STRIP + group * 4, acc);
   sgemm__barrier();
-  if (t < E * SGEMM__MATRIX_SIDE) {
+  if (t < SGEMM__STRIP) {
     float sum = sgemm__load_shared(shared + t);
     SGEMM__UNROLL
-    for (v = 1; v < parts; v++)
-      sum += sgemm__load_shared(shared + v * E * SGEMM__MATRIX_SIDE + t);
-    e = t / SGEMM__MATRIX_SIDE;
-    i = t % SGEMM__MATRIX_SIDE;
-    sgemm__store_at(p, 1, &tile, across ? e : i, across ? i : e, &sum);
+    for (i = 1; i < parts; i++)
+      sum += sgemm__load_shared(shared + i * SGEMM__STRIP + t);
+    sgemm__store_at(p, 1, &tile, across ? 0 : t, across ? t : 0, &sum);
   }
 }
 
@@ -2012,6 +1950,28 @@ SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int a
     SGEMM__UNROLL
     for (i = 0; i < T / 4; i++)
       sgemm__load_shared4_at(fragment + i * 4, tile + (at ^ (q % 2 * 4 ^ i) * 16) + q * 4 * 128);
+  }
+}
+
+/* Lanes that differ by `mask` have parts of the same results. Each keeps half of them and adds the other's part: of 2 * apart
+   side by side the first ones if the bit of its number is 0; or, if it has loaded those that it keeps first, the first ones
+   anyway, which saves the selections. */
+SGEMM__DEVICE void sgemm__sum_two_lanes(float *acc, int count, int apart, int mask, int sorted) {
+  const int behind = !sorted && (sgemm__thread() & mask) != 0;
+  float other[4];
+  int i, v;
+  SGEMM__UNROLL
+  for (i = 0; i < count / 2; i += 4) {
+    const int at = i / apart * 2 * apart + i % apart;
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++) {
+      other[v] = behind ? acc[at + v] : acc[at + apart + v];
+      acc[i + v] = behind ? acc[at + apart + v] : acc[at + v];
+    }
+    sgemm__swap_lanes4(other, mask);
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      acc[i + v] += other[v];
   }
 }
 
@@ -2348,13 +2308,12 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, SGEMM__SPLIT_##stage, BM, BN, BK, bufs, slices) <= 227 * 1024,                    \
               "shared memory of a block is at most 227 KiB", name)
 #define SGEMM__CHECK_streamed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                \
-  SGEMM__RULE((BM) + (BN)-SGEMM__VECTOR_SIDE(BM, BN) == SGEMM__MATRIX_SIDE &&                                          \
-                  (SGEMM__VECTOR_SIDE(BM, BN) == 1 || SGEMM__VECTOR_SIDE(BM, BN) == 4),                                \
-              "gemv has 1 or 4 rows or columns, of 32", name)                                                          \
-  SGEMM__RULE((BM) / (TM) * ((BN) / (TN)) == 8 && (TM) + (TN) == 4 + SGEMM__VECTOR_SIDE(BM, BN) && (V) == 4,           \
-              "a thread of gemv computes all of them for one quad", name)                                              \
+  SGEMM__RULE((BM) + (BN) == 1 + SGEMM__STRIP && ((BM) == 1 || (BN) == 1) && (BM) == (WM) && (BN) == (WN),             \
+              "gemv has one row of 32 columns, or one column of 32 rows", name)                                        \
+  SGEMM__RULE((TM) == ((BM) == 1 ? 1 : 4) && (TN) == ((BN) == 1 ? 1 : 4) && (V) == 4,                                  \
+              "a thread of gemv computes four of them, V = 4", name)                                                   \
   SGEMM__RULE((bufs) == 0 && (slices) % 32 == 0 && (BK) == 4 * (slices),                                               \
-              "gemv has no tiles, and slices of whole warps with a quad of BK each", name)
+              "gemv has no tiles, slices in whole warps, and a quad of BK for each", name)
 #define SGEMM__CHECK_fed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                     \
   SGEMM__RULE((WM) == 32 && (WN) == 32 && (TM) == 16 && (TN) == 8 && (slices) % 4 == 0,                                \
               "a warp of tma has 32 x 32 results, 16 x 8 a lane, and slices in fours", name)                           \
@@ -2416,9 +2375,8 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
 #define SGEMM__KERNEL_streamed(stage, name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, trans_a, trans_b)     \
   SGEMM__GLOBAL(name, SGEMM__THREADS(BM, BN, TM, TN, slices), blocks)(const sgemm__args args) {                        \
     const sgemm__shape shape = SGEMM__SHAPE(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, trans_a, trans_b);     \
-    SGEMM__SHARED(sums,                                                                                                \
-                  SGEMM__VECTOR_SIDE(BM, BN) * SGEMM__MATRIX_SIDE * SGEMM__THREADS(BM, BN, TM, TN, slices) / 32);      \
-    float acc[(TM) * (TN)], w[4 * SGEMM__QUADS_AHEAD];                                                                 \
+    SGEMM__SHARED(sums, SGEMM__STRIP *SGEMM__THREADS(BM, BN, TM, TN, slices) / 32);                                    \
+    float acc[4], w[4 * SGEMM__QUADS_AHEAD];                                                                           \
     sgemm__streamed(&args, &shape, sums, acc, w);                                                                      \
   }
 
