@@ -177,6 +177,39 @@ static int64_t conflicts_of(const sgemm_variant_info *v, way w, int64_t count) {
   return v->bufs >= 3 && !w.along_k && w.E < 32 ? count / 32 : 0;
 }
 
+/* gemv, of whole steps: each element of the matrix once for each of three vectors, and with each quad of it, or each four, as
+   many of the vector; a warp's lanes share these, or take 512 bytes of them, or each its own sector where they lie three
+   apart. Then each warp's sums pass shared memory. */
+static void streams(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const int across = v->BM == 1, groups = 8;
+  const size s = {across ? 3 : 64, across ? 64 : 3, 4 * v->BK};
+  const int64_t products = s.m * s.n * s.k, tiles = s.m * s.n / 32, warps = v->threads / 32;
+  int ops;
+  for (ops = NN; ops <= TT; ops++) {
+    const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
+    const int along_k = across ? ops % 2 : ops / 2 == 0,
+              beside = across ? ops / 2 == 0 : ops % 2; /* the vector along k */
+    const int64_t quads = products / 128, vectors = along_k && beside ? quads / 4 : quads;
+    const int64_t parts = v->slices * (along_k ? 1 : groups) / 32;
+    COUNT(v, ops, &c, fma_threads, products);
+    COUNT(v, ops, &c, fma_instructions, products / 32);
+    COUNT(v, ops, &c, global_load_bytes, 5 * products);
+    COUNT(v, ops, &c, global_load_requests, quads + vectors);
+    COUNT(v, ops, &c, global_load_sectors, 16 * quads + vectors * (along_k ? (beside ? 16 : 32) : (beside ? 1 : 2)));
+    COUNT(v, ops, &c, global_store_bytes, 4 * s.m * s.n);
+    COUNT(v, ops, &c, global_store_requests, tiles);
+    COUNT(v, ops, &c, global_store_sectors, tiles * (across ? 4 : 16)); /* ldc 4 */
+    COUNT(v, ops, &c, shared_store_bytes, tiles * parts * 32 * 4);
+    COUNT(v, ops, &c, shared_store_requests, tiles * warps);
+    COUNT(v, ops, &c, shared_store_wavefronts, tiles * warps);
+    COUNT(v, ops, &c, shared_load_bytes, tiles * parts * 32 * 4);
+    COUNT(v, ops, &c, shared_load_requests, tiles * parts);
+    COUNT(v, ops, &c, shared_load_wavefronts, tiles * parts);
+    COUNT(v, ops, &c, barriers, tiles * warps);
+  }
+}
+
 /* The closed forms; and all that a multiple of the tile saves: whole warps, whole sectors, each bank once. */
 static void tile_multiples(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -413,7 +446,7 @@ static void ranks_and_planes(sgemm_variant variant) {
   const size s = {2 * v->BM, 3 * v->BN, 8 * v->BK};
   const int64_t results = s.m * s.n;
   int ops, ranks, planes;
-  for (ops = NN; ops <= TT && v->bufs >= 3; ops++) {
+  for (ops = NN; ops <= TT && sgemm__cuts(v); ops++) {
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
     for (ranks = 2; ranks <= 8 && v->split; ranks *= 2) {
       const sgemm_counts c = counts_of_plan(variant, ranks, 1, ops, s, 0.0f);
@@ -481,12 +514,26 @@ static void schedules(sgemm_variant variant) {
 
 #define PROPERTY(property, row)                                                                                        \
   Test(property, row, .fini = compared_something) { property(SGEMM_##row); }
+#define TILED(row)                                                                                                     \
+  PROPERTY(tile_multiples, row)                                                                                        \
+  PROPERTY(wavefronts, row)                                                                                            \
+  PROPERTY(ragged, row)
+#define TILES_naive TILED
+#define TILES_coalesced TILED
+#define TILES_tiled TILED
+#define TILES_tile1d TILED
+#define TILES_tile2d TILED
+#define TILES_vectorized TILED
+#define TILES_warptiled TILED
+#define TILES_doublebuffered TILED
+#define TILES_async TILED
+#define TILES_splitk TILED
+#define TILES_gemv(row) PROPERTY(streams, row)
+#define TILES_tma TILED
 #define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                            \
-  PROPERTY(tile_multiples, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                   \
-  PROPERTY(wavefronts, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                       \
-  PROPERTY(ragged, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                           \
   PROPERTY(ranks_and_planes, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                 \
-  PROPERTY(schedules, stage##_##BM##x##BN##x##BK##_##TM##x##TN)
+  PROPERTY(schedules, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                        \
+  TILES_##stage(stage##_##BM##x##BN##x##BK##_##TM##x##TN)
 
 SGEMM_VARIANTS(ROW)
 

@@ -42,6 +42,10 @@ the threads must share each tile's copies evenly, or one access of all must cove
 the threads must share each tile's copies evenly, or one access of all must cover it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
+gemv has one row of 32 columns, or one column of 32 rows                             | gemv,             1,  64, 256,   1,   4,   1,  64, 4, 0, 64, 1
+a thread of gemv computes four of them, V = 4                                        | gemv,             1,  32, 256,   1,   8,   1,  32, 4, 0, 64, 1
+gemv has no tiles, slices in whole warps, and a quad of BK for each                  | gemv,             1,  32, 512,   1,   4,   1,  32, 4, 0, 64, 1
+gemv has no tiles, slices in whole warps, and a quad of BK for each                  | gemv,             1,  32, 256,   1,   4,   1,  32, 4, 3, 64, 1
 tma has V = 4 and 3 or 4 buffers                                                     | tma,             64,  64,  32,  16,   8,  32,  32, 4, 5, 4, 1
 a warp of tma has 32 x 32 results, 16 x 8 a lane, and slices in fours                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
 warps that share BK have whole boxes of it                                           | tma,             64, 128,  48,  16,   8,  32,  32, 4, 4, 4, 1

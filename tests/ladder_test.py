@@ -189,6 +189,15 @@ class Numbers(LadderTest):
         rows = {row["variant"]: row for row in self.rows(*sides, "--k", "64")}
         self.assertEqual(list(slices), list(rows))
         rows.update((row["variant"], row) for row in self.rows(*sides, "--k", "128", "--variants", "*x128_*"))
+        gemv = {row["variant"]: row for row in self.rows(*sides, "--k", "512", "--variants", "*gemv*")}
+        # Of its two operands each element once, and a quarter of that of the vector: op NN's A along k is the matrix of the
+        # upright row, whose vector, a column of B, has an element a sector; its sums are of 2 warps, the other's of 16.
+        for name, sectors, parts in ("sgemm_gemv_1x32x256_1x4", 1 + 1 / 16, 16), ("sgemm_gemv_32x1x256_4x1", 1 + 2, 2):
+            self.assertEqual(float(gemv[name]["fma_threads"]), 256 * 256 * 512)
+            self.assertAlmostEqual(float(gemv[name]["global_loads_per_result"]), 1.25 * 512, msg=name)
+            self.assertAlmostEqual(float(gemv[name]["global_flop_per_byte"]), 0.5 / sectors, places=5, msg=name)
+            self.assertAlmostEqual(float(gemv[name]["shared_flop_per_byte"]), 256 / parts, places=5, msg=name)
+            del rows[name]
         for name, row in rows.items():
             BM, BN, BK, TM, TN = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)$", name).groups())
             k = max(64, BK)
