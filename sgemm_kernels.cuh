@@ -1554,8 +1554,8 @@ typedef struct sgemm__stream {
    start on 16 bytes. What does not exist reads as zero. The matrix's quads are under way before the first is used. */
 SGEMM__DEVICE void sgemm__stream_step(float *acc, float *w, const sgemm__shape *s, sgemm__stream *from, int whole,
                                       int64_t rest) {
-  const int K = from->along_k ? 4 : 1,
-            depth = SGEMM__QUADS_AHEAD * s->slices; /* k of a quad, of 4 rows or 1; of the step */
+  const int depth = SGEMM__QUADS_AHEAD * s->slices; /* k of the step, and of a quad: of four rows of it, or of one */
+  const int K = from->along_k ? 4 : 1;
   float x[4];
   int i, row, v;
   SGEMM__UNROLL
@@ -2046,8 +2046,7 @@ SGEMM__DEVICE void sgemm__store_rows(const sgemm__args *p, const sgemm__shape *s
     for (i = 0; i < count * 4; i++)
       acc[i] *= p->alpha;
     if (deals && !aligned) {
-      const int beside = s->b_along_k ? 4 : 2,
-                behind = 8; /* differences of lanes: to the next quad, to the next but one */
+      const int beside = s->b_along_k ? 4 : 2, behind = 8; /* bits: lanes of the next quad, and of the next but one */
       const int odd = (sgemm__thread() & beside) != 0, high = (sgemm__thread() & behind) != 0;
       SGEMM__UNROLL
       for (i = 0; i < count; i += 2) {
@@ -2272,6 +2271,8 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE((BM) % (WM) == 0 && (BN) % (WN) == 0, "BM and BN must be multiples of WM and WN", name)                  \
   SGEMM__RULE((WM) % (TM) == 0 && (WN) % (TN) == 0, "WM and WN must be multiples of TM and TN", name)                  \
   SGEMM__RULE((V) == 1 || (V) == 4, "V must be 1 or 4", name)                                                          \
+  SGEMM__RULE(((TM) % (V) == 0 || (BM) == 1) && ((TN) % (V) == 0 || (BN) == 1), "TM and TN must be multiples of V",    \
+              name)                                                                                                    \
   SGEMM__RULE((slices) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slices) % 32 == 0 &&                                     \
                   SGEMM__WHOLE(SGEMM__THREADS(BM, BN, TM, TN, 1), 32),                                                 \
               "a slice must be whole warps of 32 threads, or a warp whole slices", name)                               \
@@ -2282,7 +2283,6 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
   SGEMM__RULE((TM) == 1 && (TN) == 1 && (BK) == 1 && (V) == 1 && (bufs) == 0 && (slices) == 1,                         \
               "a direct stage computes one result a thread", name)
 #define SGEMM__CHECK_TILED(name, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices)                                          \
-  SGEMM__RULE((TM) % (V) == 0 && (TN) % (V) == 0, "TM and TN must be multiples of V", name)                            \
   SGEMM__RULE((WM) == (BM) ? (WN) == (BN) || (WM) / (TM) * ((WN) / (TN)) == 32 : (WM) / (TM) * ((WN) / (TN)) == 32,    \
               "a warp tile must hold 32 thread tiles, or be the block's", name)                                        \
   SGEMM__RULE((V) == 4 ? (BK) % 8 == 0 : 32 % (BK) == 0, "BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)",    \
