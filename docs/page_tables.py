@@ -15,7 +15,8 @@ import sys
 
 DOCS = pathlib.Path(__file__).absolute().parent
 COUNTS, OCCUPANCY, LADDER = "counts_512x768x256_nn.csv", "counts_occupancy_h200.csv", "ladder_h200.txt"
-BESIDE = {"async": "doublebuffered 128x256x8_16x8", "splitk": "async 64x128x16_8x8", "tma": "async 128x256x16_16x8"}
+BESIDE = {"async": "doublebuffered 128x256x8_16x8", "splitk": "async 64x128x16_8x8", "gemv": "splitk 4x32x128_4x4",
+          "tma": "async 128x256x16_16x8"}
 
 
 def read_csv(name):
