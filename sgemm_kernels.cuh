@@ -28,7 +28,7 @@
   X(doublebuffered, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                              \
   X(async,          "cp.async: tiles on their way past the registers, several in flight")                              \
   X(splitk,         "k split among slices of a block and blocks of a cluster, summed in a fixed order")                \
-  X(gemv,           "one row or column: the matrix goes by once, from memory to registers")                        \
+  X(gemv,           "one row or column: the matrix goes by once, from memory to registers")                            \
   X(tma,            "tensor maps: the copies of one thread feed warps that only multiply, k dealt to their lanes")
 
 /* The one list of variants. Columns, all [integer constant] but the first and the last:
@@ -88,8 +88,8 @@
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, fewer rows: k in one block")    \
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
-  X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row")                                          \
-  X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column")                                       \
+  X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row")                                        \
+  X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column")                                     \
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: no copies between FMAs")           \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same upright")                                \
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: one's ends beside the other's FMAs") \
@@ -898,6 +898,7 @@ SGEMM__DEVICE sgemm__dealt sgemm__deal(const sgemm__args *p, uint32_t number) {
   return at;
 }
 
+/* The tile at a place; that of a number in the order above; and the same of the block's own matrix. */
 SGEMM__DEVICE sgemm__tile sgemm__tile_in(const sgemm__args *p, const sgemm__shape *s, sgemm__dealt at, int64_t batch) {
   const int64_t row = (int64_t)at.row * s->BM, col = (int64_t)at.col * s->BN;
   sgemm__tile tile;
