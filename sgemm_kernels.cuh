@@ -387,6 +387,8 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 typedef const void *sgemm__kernel;
 
 SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
+/* Tells the compiler, from here on, that a thread's number is not negative, which its quotients need not allow for then. */
+SGEMM__DEVICE void sgemm__thread_counts_up(void) { __builtin_assume(threadIdx.x < 1024); }
 SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__blocks(void) { return gridDim.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
@@ -1433,6 +1435,9 @@ SGEMM__DEVICE int sgemm__step_at(int T, int quads, int k) { return quads ? k / 4
    loads that nobody multiplies: around it a branch would cut the loop in two, and FMAs would not cover those loads. */
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s, float *shared, float *acc, float *a,
                                     float *b) {
+  /* It takes up to a third off a row's code. Rows of 8 x 8 whose threads share no k come out slower by it. */
+  if (s->TM * s->TN != 64 || s->slices > 1)
+    sgemm__thread_counts_up();
   /* Indices. k is cut into planes, one launch's share each, a plane among the ranks of a cluster, each tile's k among the
      slices. */
   const uint32_t ranks = s->split ? sgemm__cluster_size() : 1, rank = s->split ? sgemm__cluster_rank() : 0;
@@ -1793,11 +1798,20 @@ typedef struct sgemm__task {
   int64_t at;     /* floats from the start of C, or of the partial tiles, to the tile */
   int partial;    /* 1: it is one of those */
   int rows, cols; /* of the tile, inside C; rows 0: there is no further job */
-  int steps;      /* of BK */
+  int steps;      /* of a warp, SGEMM__BOX of k each */
   int plain;      /* see sgemm__plain() */
 } sgemm__task;
 
 #define SGEMM__TASKS 8 /* at a time: see sgemm__feed_tiles() */
+
+/* 1 for rows that leave out the second half of a job's last step where it lies behind the end of k. It spoils the main loop of
+   most; this one is chosen for odd sizes. */
+SGEMM__DEVICE int sgemm__halves(const sgemm__shape *s) { return s->BM == 256 && s->BK == 2 * SGEMM__BOX; }
+
+/* 1 if this job's is. */
+SGEMM__DEVICE int sgemm__ends_early(const sgemm__args *p, const sgemm__shape *s, const sgemm__job *job) {
+  return sgemm__halves(s) && job->steps > 1 && (int64_t)(job->begin + job->steps) * s->BK - SGEMM__BOX >= p->k;
+}
 
 SGEMM__DEVICE void sgemm__tell(const sgemm__args *p, const sgemm__shape *s, const sgemm__job *job, sgemm__task *task) {
   const sgemm__tile tile = sgemm__tile_of(p, s, job->tile, job->matrix);
@@ -1806,7 +1820,7 @@ SGEMM__DEVICE void sgemm__tell(const sgemm__args *p, const sgemm__shape *s, cons
   task->partial = partial;
   task->rows = partial ? s->BM : tile.rows;
   task->cols = partial ? s->BN : tile.cols;
-  task->steps = job->steps;
+  task->steps = job->steps * (s->BK / (s->slices / 4) / SGEMM__BOX) - sgemm__ends_early(p, s, job);
   task->plain = partial || sgemm__plain(p, s, &tile);
 }
 
@@ -1894,14 +1908,16 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s
     const sgemm__dealt at = sgemm__deal(p, job.tile);
     const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
     const int matrix_a = p->stride_a != 0 ? (int)job.matrix : 0, matrix_b = p->stride_b != 0 ? (int)job.matrix : 0;
+    const int half = sgemm__ends_early(p, s, &job) ? job.begin + job.steps - 1 : -1; /* which step is */
     sgemm__tell(p, s, &job, tasks + turn % SGEMM__TASKS);
     for (step = job.begin; step < job.begin + job.steps || step == 0; step++) {
+      const int k = step * s->BK - (step == half ? SGEMM__BOX : 0); /* it lies in the second half of its buffer */
       float *into = shared + i * buffer;
       sgemm__mbarrier_wait(empty + i, parity);
       if (job.steps > 0) {
         sgemm__mbarrier_expect(full + i, 4 * buffer);
-        sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, step * s->BK, matrix_a, full + i);
-        sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, step * s->BK, matrix_b, full + i);
+        sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, k, matrix_a, full + i);
+        sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, k, matrix_b, full + i);
       } else {
         sgemm__mbarrier_arrive(full + i);
       }
@@ -2196,8 +2212,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
       for (q = 0; q < s->TM * s->TN; q++)
         acc[q] = 0.0f;
       /* Main loop. */
-      for (steps = task->steps * passes; steps > 0; steps--) {
-        const int ends = passes == 1 || steps % passes == 1; /* the buffer */
+      const int odd = sgemm__halves(s) ? task->steps % 2 : 0; /* 1: the last buffer has one step of the loop, not two */
+      for (steps = task->steps; steps > 0; steps--) {
+        const int ends = sgemm__halves(s) ? steps == 1 || steps % 2 != odd
+                                          : passes == 1 || steps % passes == 1; /* a buffer */
         SGEMM__UNROLL
         for (q = 0; q < quads; q++) {
           const int now = q % 2, next = (q + 1) % quads;
@@ -2211,6 +2229,10 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
             parity ^= i == 0;
             from_a = sgemm__address_of(shared + i * buffer);
             from_b = from_a;
+            if (sgemm__halves(s) && steps == 2) {
+              from_a += quads_a;
+              from_b += quads_b;
+            }
             if (!ready)
               sgemm__mbarrier_wait(full + i, parity);
           } else if (next == 0) {
