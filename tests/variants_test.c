@@ -282,13 +282,18 @@ static void plans(sgemm_variant variant) {
     blocks_leave(variant); /* of the row whose tiles are soonest done on the CPU */
 }
 
-/* k as long as it takes for sgemm_run_variant() to make use of each number of ranks. */
+/* k as long as it takes for sgemm_run_variant() to make use of each number of ranks; and such that it ends in the middle of a
+   step, which tma may leave out, or one element later. */
 static void deep(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
-  int ranks;
+  int ranks, i;
   for (ranks = 2; ranks <= (v.split ? 8 : 2); ranks *= 2) {
     problem q = problem_of(variant, SGEMM_N, SGEMM_T, 3, v.BN + 1, 4 * ranks * v.BK + 3, EXACT);
     CHECK(problem_solve(&q, schedule(ranks)));
+  }
+  for (i = 0; v.packs && i < 4; i++) {
+    problem q = problem_of(variant, OPS[i][0], OPS[i][1], 3, v.BN + 1, v.BK * 5 / 2 + i % 2, EXACT);
+    CHECK(problem_solve(&q, schedule(i)));
   }
 }
 
