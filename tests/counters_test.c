@@ -90,6 +90,13 @@ static size covered(const sgemm_variant_info *v, size s) {
   return c;
 }
 
+/* k at the end of the last step that tma leaves out, where they and more lie behind the end of k: instead it copies as many
+   before that step once more. */
+static int64_t left_out(const sgemm_variant_info *v, size s) {
+  const int64_t rest = s.k % v->BK;
+  return v->packs && v->BM == 256 && s.k > v->BK && rest > 0 && rest <= SGEMM__BOX ? SGEMM__BOX : 0;
+}
+
 /* Elements that a launch loads: each of A once a column of tiles, each of B once a row of tiles; without tiles, one of
    both for each FMA. On tile multiples that is K (1/BM + 1/BN) a result, or 2K. */
 static int64_t elements(const sgemm_variant_info *v, size s) {
@@ -114,8 +121,10 @@ static int lanes_of(const sgemm_variant_info *v) {
 static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
   const size t = covered(v, s);
   const int64_t tiles = t.m / v->BM * (t.n / v->BN), steps = t.k / v->BK;
+  const int64_t products = t.m * t.n * (t.k - left_out(v, s));
+  const size again = {s.m, s.n, left_out(v, s)};
   const int64_t blocks = v->packs && tiles > v->resident ? v->resident : tiles; /* which stay, on the model's one SM */
-  const int64_t fragments = direct(v) ? 0 : t.m * t.n * t.k / v->TM + t.m * t.n * t.k / v->TN;
+  const int64_t fragments = direct(v) ? 0 : products / v->TM + products / v->TN;
   const int64_t placed = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
   const int64_t barriers = direct(v)      ? 0
                            : v->packs     ? 1                               /* the rest are mbarriers */
@@ -125,11 +134,11 @@ static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_
   compared++;                                                                                                          \
   if (c->counter != (want))                                                                                            \
   return #counter
-  FIRST(global_load_bytes, 4 * elements(v, s));
+  FIRST(global_load_bytes, 4 * (elements(v, s) + elements(v, again)));
   FIRST(global_store_bytes, 4 * s.m * s.n);
   FIRST(shared_load_bytes, 4 * (fragments + summed(v, t)));
   FIRST(shared_store_bytes, 4 * (placed + summed(v, t)));
-  FIRST(fma_threads, t.m * t.n * t.k);
+  FIRST(fma_threads, products);
   FIRST(barriers, blocks * v->threads / 32 * barriers);
 #undef FIRST
   return NULL;
@@ -345,8 +354,9 @@ static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
   for (i = 0; i < s.m; i += v->BM)
     for (j = 0; j < s.n; j += v->BN)
       for (k = 0; k < s.k; k += v->BK) {
-        fetch(v, a, a.along_k ? i * lda + k : k * lda + i, lda, s.m - i, s.k - k, &sum);
-        fetch(v, b, b.along_k ? j * ldb + k : k * ldb + j, ldb, s.n - j, s.k - k, &sum);
+        const int64_t from = k + v->BK > s.k ? k - left_out(v, s) : k;
+        fetch(v, a, a.along_k ? i * lda + from : from * lda + i, lda, s.m - i, s.k - from, &sum);
+        fetch(v, b, b.along_k ? j * ldb + from : from * ldb + j, ldb, s.n - j, s.k - from, &sum);
       }
   return sum;
 }
