@@ -785,12 +785,12 @@ static const sgemm__figures sgemm__measured = {2550,
                                                    {42.1, 3519},  /* sgemm_splitk_32x4x128_4x4 */
                                                    {18.0, 2600},  /* sgemm_gemv_1x32x256_1x4 */
                                                    {18.0, 2600},  /* sgemm_gemv_32x1x256_4x1 */
-                                                   {120.8, 2794}, /* sgemm_tma_64x128x64_16x8 */
-                                                   {120.8, 2845}, /* sgemm_tma_128x64x64_16x8 */
-                                                   {114.6, 2281}, /* sgemm_tma_64x64x32_16x8 */
-                                                   {108.4, 1739}, /* sgemm_tma_32x32x128_16x8 */
-                                                   {116.8, 2934}, /* sgemm_tma_32x256x64_16x8 */
-                                                   {120.8, 2936}, /* sgemm_tma_256x32x64_16x8 */
+                                                   {122.2, 2193}, /* sgemm_tma_64x128x64_16x8 */
+                                                   {122.3, 2234}, /* sgemm_tma_128x64x64_16x8 */
+                                                   {119.4, 1763}, /* sgemm_tma_64x64x32_16x8 */
+                                                   {120.6, 1891}, /* sgemm_tma_32x32x128_16x8 */
+                                                   {120.6, 2443}, /* sgemm_tma_32x256x64_16x8 */
+                                                   {122.4, 1964}, /* sgemm_tma_256x32x64_16x8 */
                                                }};
 /* END figures */
 

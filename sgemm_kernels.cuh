@@ -606,19 +606,6 @@ SGEMM__DEVICE void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
 #endif
 }
 
-/* 1 if the phase of that parity is over. */
-SGEMM__DEVICE int sgemm__mbarrier_test(sgemm__mbarrier *b, int parity) {
-  int over = 0;
-#if __CUDA_ARCH__ >= 800
-  asm volatile("{\n.reg .pred over;\nmbarrier.test_wait.parity.shared.b64 over, [%1], %2;\n"
-               "selp.b32 %0, 1, 0, over;\n}"
-               : "=r"(over)
-               : "r"(sgemm__shared_address(b)), "r"(parity)
-               : "memory");
-#endif
-  return over;
-}
-
 /* The same pointer, that the compiler has to hold in registers: where a loop needs it, it would reckon it anew. */
 SGEMM__DEVICE sgemm__mbarrier *sgemm__held(sgemm__mbarrier *b) {
   asm volatile("" : "+l"(b));
@@ -656,6 +643,10 @@ SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__map *map, int x, 
 /* Shared memory by number, where addresses are made by exclusive or. */
 typedef uint32_t sgemm__address;
 SGEMM__DEVICE sgemm__address sgemm__address_of(const void *p) { return sgemm__shared_address(p); }
+SGEMM__DEVICE sgemm__address sgemm__held_address(sgemm__address p) { /* see sgemm__held() */
+  asm volatile("" : "+r"(p));
+  return p;
+}
 SGEMM__DEVICE void sgemm__load_shared4_at(float *r, sgemm__address p) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]) : "r"(p));
 }
@@ -690,6 +681,16 @@ SGEMM__DEVICE void sgemm__reads_before_copies(void) {
 #endif
 }
 SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
+
+/* 1 for one lane of the warp, of which the compiler knows that it is alone (PTX ISA, "elect.sync"). Around each copy by tensor
+   map of a thread that was chosen by its number it puts a loop over all lanes that may be there. */
+SGEMM__DEVICE int sgemm__elected(void) {
+  int elected = 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\n@one mov.b32 %0, 1;\n}" : "+r"(elected));
+#endif
+  return elected;
+}
 
 /* A warp's arrival, SGEMM__ARRIVALS of them, once all its lanes have come here. compute-sanitizer's racecheck does not see
    that a warp's barrier orders what the other lanes read before it; with -DSGEMM_RACECHECK each lane arrives, which is 0.6 %
@@ -1901,26 +1902,36 @@ SGEMM__DEVICE void sgemm__feed_tiles(const sgemm__args *p, const sgemm__shape *s
                                      const sgemm__map *map_b, float *shared, sgemm__mbarrier *full,
                                      sgemm__mbarrier *empty, sgemm__task *tasks) {
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN;
-  int i = 0, parity = 1, step; /* of the phase before the first: nobody has yet to read the buffers */
+  int i = 0, parity = 1; /* of the phase before the first: nobody has yet to read the buffers */
   sgemm__job job;
   uint32_t turn;
   for (turn = 0; sgemm__job_of(p, s, turn, &job); turn++) {
     const sgemm__dealt at = sgemm__deal(p, job.tile);
     const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
     const int matrix_a = p->stride_a != 0 ? (int)job.matrix : 0, matrix_b = p->stride_b != 0 ? (int)job.matrix : 0;
-    const int half = sgemm__ends_early(p, s, &job) ? job.begin + job.steps - 1 : -1; /* which step is */
+    const int half = sgemm__ends_early(p, s, &job) ? (job.begin + job.steps - 1) * s->BK : -1; /* where it is */
+    int k = job.begin * s->BK, left = job.steps;
     sgemm__tell(p, s, &job, tasks + turn % SGEMM__TASKS);
-    for (step = job.begin; step < job.begin + job.steps || step == 0; step++) {
-      const int k = step * s->BK - (step == half ? SGEMM__BOX : 0); /* it lies in the second half of its buffer */
+    while (left > 0) { /* buffers up to the last one, in a short loop: its instructions take the place of FMAs */
+      const int end = left < s->bufs - i ? i + left : s->bufs;
       float *into = shared + i * buffer;
-      sgemm__mbarrier_wait(empty + i, parity);
-      if (job.steps > 0) {
+      left -= end - i;
+      SGEMM__UNROLL_BY(1)
+      for (; i < end; i++) {
+        const int from = sgemm__halves(s) && k == half ? k - SGEMM__BOX : k; /* it lies in its buffer's second half */
+        sgemm__mbarrier_wait(empty + i, parity);
         sgemm__mbarrier_expect(full + i, 4 * buffer);
-        sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, k, matrix_a, full + i);
-        sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, k, matrix_b, full + i);
-      } else {
-        sgemm__mbarrier_arrive(full + i);
+        sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_along_k, row, from, matrix_a, full + i);
+        sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_along_k, col, from, matrix_b, full + i);
+        into += buffer;
+        k += s->BK;
       }
+      parity ^= i == s->bufs;
+      i = i < s->bufs ? i : 0;
+    }
+    if (job.steps == 0) {
+      sgemm__mbarrier_wait(empty + i, parity);
+      sgemm__mbarrier_arrive(full + i);
       i = i + 1 < s->bufs ? i + 1 : 0;
       parity ^= i == 0;
     }
@@ -1958,15 +1969,30 @@ SGEMM__DEVICE int sgemm__dealt_at(const sgemm__shape *s, int of_b, int first) {
                                               : first * s->BK * 4 + k * 128 + (quad ^ k) * 16;
 }
 
+/* The same of all quads of a box of 32 k: at[q]; or, along e, of piece i of quads 0, 2, 4, 6 and 1, 3, 5, 7: at[i] and
+   at[T / 4 + i]. Held, they cost 4 to 8 registers an operand and no instruction in the loop: a load adds the buffer's address
+   to them, and a constant. */
+SGEMM__DEVICE void sgemm__lanes_at(const sgemm__shape *s, int of_b, int first, int T, sgemm__address *at) {
+  const int along_k = of_b ? s->b_along_k : s->a_along_k, pieces = along_k ? 1 : T / 4;
+  int q, i;
+  SGEMM__UNROLL
+  for (q = 0; q < (along_k ? SGEMM__BOX / 4 : 2); q++) {
+    SGEMM__UNROLL
+    for (i = 0; i < pieces; i++)
+      at[q * pieces + i] = sgemm__held_address((sgemm__address)(first ^ (along_k ? q : q * 4 ^ i) * 16));
+  }
+}
+
 /* Fragment <- a tile in a buffer of tma, from a box of 32 k on: T elements of the lane's k of its quad q. */
-SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, int at, int T, int along_k, int q) {
+SGEMM__DEVICE void sgemm__load_lanes(float *fragment, sgemm__address tile, const sgemm__address *at, int T, int along_k,
+                                     int q) {
   int i;
   if (along_k) { /* pieces of 8 rows, or of 16 */
-    sgemm__load_dealt(fragment, (tile + at) ^ q * 16, T / 4, 128 / T * 128);
+    sgemm__load_dealt(fragment, tile + at[q], T / 4, 128 / T * 128);
   } else { /* quads of e side by side */
     SGEMM__UNROLL
     for (i = 0; i < T / 4; i++)
-      sgemm__load_shared4_at(fragment + i * 4, tile + (at ^ (q % 2 * 4 ^ i) * 16) + q * 4 * 128);
+      sgemm__load_shared4_at(fragment + i * 4, tile + at[q % 2 * (T / 4) + i] + (sgemm__address)(q * 4 * 128));
   }
 }
 
@@ -2174,19 +2200,17 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     return;
   if (sgemm__thread() >= threads) {
     sgemm__registers_to_copy();
-    if (sgemm__thread() == threads)
+    if (sgemm__thread() / 32 == threads / 32 && sgemm__elected())
       sgemm__feed_tiles(p, s, map_a, map_b, shared, full, empty, tasks);
   } else {
-    const int nn = s->a_along_k && !s->b_along_k;
-    const int b_first = threads == 256 || nn; /* B's fragments load before A's */
-    const int early = threads == 128 && nn;   /* a look at the next buffer before the wait for it */
-    const int firsts = threads == 256 && !s->a_along_k ? s->TM / 2 : 0; /* rows that multiply before the next load */
+    const int b_first = threads == 256;                              /* B's fragments load before A's */
+    const int firsts = s->a_along_k || s->b_along_k ? 0 : s->TM / 2; /* rows that multiply before the next load */
     const int depth = s->BK / (s->slices / 4), passes = depth / SGEMM__BOX; /* k of a step, for a warp; of the loop */
     const int quads = SGEMM__BOX / 4; /* of k in a pass, which are bytes of A and of B: */
     const int quads_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),
               quads_b = quads * 128 * (s->b_along_k ? s->BN / 8 : 4);
     int warp, part, a_at, fragment_b_at;
-    sgemm__address from_a, from_b;
+    sgemm__address from_a, from_b, lanes_a[8], lanes_b[8];
     sgemm__registers_to_multiply(threads);
     full = sgemm__held(full);
     empty = full + s->bufs;
@@ -2196,17 +2220,19 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
            part * depth * (s->a_along_k ? s->BM / SGEMM__BOX : 1) * 128;
     fragment_b_at = 4 * b_at + sgemm__dealt_at(s, 1, warp % (s->BN / s->WN) * s->WN) +
                     part * depth * (s->b_along_k ? s->BN / SGEMM__BOX : 1) * 128;
+    sgemm__lanes_at(s, 0, a_at, s->TM, lanes_a);
+    sgemm__lanes_at(s, 1, fragment_b_at, s->TN, lanes_b);
     from_a = from_b = sgemm__address_of(shared);
     sgemm__mbarrier_wait(full, 0);
     if (sgemm__load_anyway(1) || (p->k > 0 && tasks->rows > 0)) {
-      sgemm__load_lanes(a, from_a, a_at, s->TM, s->a_along_k, 0);
-      sgemm__load_lanes(b, from_b, fragment_b_at, s->TN, s->b_along_k, 0);
+      sgemm__load_lanes(a, from_a, lanes_a, s->TM, s->a_along_k, 0);
+      sgemm__load_lanes(b, from_b, lanes_b, s->TN, s->b_along_k, 0);
     }
     for (turn = 0; tasks[turn % SGEMM__TASKS].rows > 0; turn++) {
       const sgemm__task *task = tasks + turn % SGEMM__TASKS, *after = tasks + (turn + 1) % SGEMM__TASKS;
       sgemm__tile tile;
       sgemm__args out;
-      int last, ready = 0;
+      int last;
       /* Accumulators. */
       SGEMM__UNROLL
       for (q = 0; q < s->TM * s->TN; q++)
@@ -2220,8 +2246,6 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
         for (q = 0; q < quads; q++) {
           const int now = q % 2, next = (q + 1) % quads;
           sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, firsts, s->TN, 1);
-          if (early && ends && q == quads - 4)
-            ready = sgemm__mbarrier_test(full + (i + 1 < s->bufs ? i + 1 : 0), parity ^ (i + 1 == s->bufs));
           if (next == 0 && ends) {
             sgemm__reads_before_copies();
             sgemm__mbarrier_arrive_warp(empty + i, s->slices == 4 || steps > 1); /* or the sums go through it */
@@ -2233,18 +2257,17 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
               from_a += quads_a;
               from_b += quads_b;
             }
-            if (!ready)
-              sgemm__mbarrier_wait(full + i, parity);
+            sgemm__mbarrier_wait(full + i, parity);
           } else if (next == 0) {
             from_a += quads_a;
             from_b += quads_b;
           }
           if (sgemm__load_anyway(1) || next > 0 || steps > 1 || after->rows > 0) {
             if (b_first)
-              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->b_along_k, next);
-            sgemm__load_lanes(a + (1 - now) * s->TM, from_a, a_at, s->TM, s->a_along_k, next);
+              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, lanes_b, s->TN, s->b_along_k, next);
+            sgemm__load_lanes(a + (1 - now) * s->TM, from_a, lanes_a, s->TM, s->a_along_k, next);
             if (!b_first)
-              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, fragment_b_at, s->TN, s->b_along_k, next);
+              sgemm__load_lanes(b + (1 - now) * s->TN, from_b, lanes_b, s->TN, s->b_along_k, next);
           }
           sgemm__multiply_fragments(acc + firsts * s->TN, a + now * s->TM + firsts, 1, b + now * s->TN, 1,
                                     s->TM - firsts, s->TN, 1);

@@ -288,6 +288,7 @@ static void sgemm__cpu_unwritten(const float *p) {
 
 static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
 static inline void sgemm__thread_counts_up(void) {}
+static inline int sgemm__elected(void) { return sgemm__cpu->thread % 32 == 0; }
 static inline uint32_t sgemm__cluster_size(void) { return sgemm__cpu->grid->size.ranks; }
 static inline uint32_t sgemm__cluster_rank(void) { return (uint32_t)sgemm__cpu->rank; }
 static inline void sgemm__begin(void) {} /* a launch begins when the one before it has ended */
@@ -550,11 +551,6 @@ static inline void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
     sgemm__cpu_pause(b, parity);
 }
 
-static inline int sgemm__mbarrier_test(sgemm__mbarrier *b, int parity) {
-  sgemm__cpu_initialized(b);
-  return (b->phase & 1) != (uint32_t)parity;
-}
-
 static inline sgemm__mbarrier *sgemm__held(sgemm__mbarrier *b) { return b; }
 
 /* A bulk copy takes place when no thread of the block can go on without one, and until then its words are unwritten. */
@@ -614,6 +610,7 @@ static inline void sgemm__copy_box(float *shared, const sgemm__map *map, int x, 
 /* Shared memory by number. */
 typedef uintptr_t sgemm__address;
 static inline sgemm__address sgemm__address_of(const void *p) { return (uintptr_t)p; }
+static inline sgemm__address sgemm__held_address(sgemm__address p) { return p; }
 static inline void sgemm__load_shared4_at(float *r, sgemm__address p) { sgemm__load_shared4(r, (const float *)p); }
 
 static inline void sgemm__reads_before_copies(void) {} /* reads take place when they are asked for */
