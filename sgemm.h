@@ -647,9 +647,9 @@ static inline int sgemm__mappable(const float *X, int64_t ld, int64_t matrices, 
 }
 
 /* 1 if B of op NN is better packed along k, where there is room, than taken as it is: with A along k and B along n the loop
-   is 4 % slower (docs/performance.md), and packing moves 8 bytes for the m FMAs of an element. */
+   is 1 to 4 % slower (docs/performance.md), and packing moves 8 bytes for the m FMAs of an element, in a launch of its own. */
 static inline int sgemm__turns(const sgemm__args *args) {
-  return !args->trans_a && !args->trans_b && args->m > SGEMM__TURN_ROWS;
+  return !args->trans_a && !args->trans_b && args->m > SGEMM__TURN_ROWS && args->k >= SGEMM__TURN_K;
 }
 
 /* The workspace of a row that packs: those operands that are not ready, along k, and two partial tiles a share. Fills in

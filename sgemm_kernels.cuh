@@ -265,7 +265,8 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 #define SGEMM__PACK_ROWS 128    /* of an operand, and */
 #define SGEMM__PACK_K 64        /* k of them, that a block packs */
 #define SGEMM__PACK_THREADS 256 /* of that block, and of one of sgemm_sum_shares */
-#define SGEMM__TURN_ROWS 2048   /* rows of C from which on a B along n is worth it */
+#define SGEMM__TURN_ROWS 2048   /* rows of C from which on a B along n is worth it, */
+#define SGEMM__TURN_K 512       /* if k is as long as this */
 #define SGEMM__BOX 32           /* elements of a row of memory that a copy of tma brings: 128 bytes */
 
 /* Geometry of the tensor modes' operands and tiles: see sgemm_tensor.cuh. */
@@ -2203,8 +2204,8 @@ SGEMM__DEVICE void sgemm__fed(const sgemm__args *p, const sgemm__shape *s, const
     if (sgemm__thread() / 32 == threads / 32 && sgemm__elected())
       sgemm__feed_tiles(p, s, map_a, map_b, shared, full, empty, tasks);
   } else {
-    const int b_first = threads == 256;                              /* B's fragments load before A's */
-    const int firsts = s->a_along_k || s->b_along_k ? 0 : s->TM / 2; /* rows that multiply before the next load */
+    const int b_first = threads == 256 && s->b_along_k; /* B's fragments load before A's */
+    const int firsts = s->b_along_k ? 0 : s->TM / 2;    /* rows that multiply before the next load */
     const int depth = s->BK / (s->slices / 4), passes = depth / SGEMM__BOX; /* k of a step, for a warp; of the loop */
     const int quads = SGEMM__BOX / 4; /* of k in a pass, which are bytes of A and of B: */
     const int quads_a = quads * 128 * (s->a_along_k ? s->BM / 8 : 4),

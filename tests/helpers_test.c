@@ -375,12 +375,12 @@ static int taken(const float *X, int64_t ld, int64_t batch, int64_t stride) {
   return ((uintptr_t)X | (uintptr_t)(4 * ld)) % 16 == 0 && (batch == 1 || stride % ld == 0);
 }
 
-/* Nor is there if B of op NN has but few rows of C to go with, or is to be packed along k and finds no room. In column-major
-   order it is A. */
+/* Nor is there if B of op NN has but few rows of C or a short k to go with, or is to be packed along k and finds no room. In
+   column-major order it is A. */
 static int packs_nothing(const sgemm_params *p) {
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   const int64_t rows = row_major ? p->m : p->n, columns = row_major ? p->n : p->m;
-  const int turned = p->op_a == SGEMM_N && p->op_b == SGEMM_N && rows > 2048 &&
+  const int turned = p->op_a == SGEMM_N && p->op_b == SGEMM_N && rows > 2048 && p->k >= 512 &&
                      p->workspace_bytes >= 4 * ((columns + 127) / 128 * 128) * ((p->k + 63) / 64 * 64) *
                                                ((row_major ? p->stride_b : p->stride_a) == 0 ? 1 : p->batch);
   return !turned && taken(p->A, p->lda, p->batch, p->stride_a) && taken(p->B, p->ldb, p->batch, p->stride_b);
