@@ -554,15 +554,18 @@ Test(selection, workspace_of_a_plan) {
   plan.planes = 3;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 128) * 128 + 4 * 3 * 2 * 64 * 128);
   plan.planes = 1;
-  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2048, 8, 64);
-  p.workspace_bytes = 4 * 128 * 64;
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2048, 8, 512);
+  p.workspace_bytes = 4 * 128 * 512;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "rows of 16 bytes are taken as they are");
-  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2049, 8, 64);
-  p.workspace_bytes = 4 * 128 * 64;
-  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * 128 * 64, "more rows are worth it to pack B");
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2049, 8, 512);
+  p.workspace_bytes = 4 * 128 * 512;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * 128 * 512, "more rows are worth it to pack B");
   p.workspace_bytes--;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "if there is room");
-  p = sgemm_params_init(SGEMM_N, SGEMM_T, 2049, 8, 64);
-  p.workspace_bytes = 4 * 128 * 64;
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2049, 8, 508);
+  p.workspace_bytes = 4 * 128 * 512;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "a shorter k is not");
+  p = sgemm_params_init(SGEMM_N, SGEMM_T, 2049, 8, 512);
+  p.workspace_bytes = 4 * 128 * 512;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "B is along k");
 }
