@@ -2173,7 +2173,7 @@ SGEMM__DEVICE void sgemm__store_parts(const sgemm__args *p, const sgemm__shape *
    loop but loads of fragments and FMAs. The fragments of 4 k load while those before multiply, as in sgemm__pipelined(),
    across buffers too, and across tiles: a block does tile after tile, and behind the last one comes an empty task.
    What the main loop needs is reckoned behind setmaxnreg: held across it, it would be spilled. How the loop is arranged was
-   measured, not derived (docs/performance.md, "Blocks that stay" and "Sums by shuffles"): its body is 32 k, as longer code
+   measured, not derived (docs/performance.md, "Blocks that stay" to "The slots of the loop"): its body is 32 k, as longer code
    does not come in time; buffers change among the FMAs of the last quad; which fragments load first, and behind how many
    FMAs, was tried. And ptxas keeps registers that are stored four by four side by side, as fragments are. Its arrangement of
    the accumulators meets fewer banks so, 1 to 2 %, though the store that stands behind the loop for that is never reached. */
