@@ -806,6 +806,7 @@ typedef struct sgemm__problem {
   double ingest;            /* clocks to take in a byte, if all SMs are at it */
   double byte;              /* clocks in which memory moves a byte, at its full bandwidth */
   double bytes, memory;     /* the least that memory moves, and the clocks that takes */
+  double result;            /* clocks until elements of C have come, where beta asks for them */
 } sgemm__problem;
 
 static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_machine *machine,
@@ -832,6 +833,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.byte = 1e-3 / machine->bandwidth_gbs * machine->clock_mhz;
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
   q.memory = q.bytes * q.byte / f->memory;
+  q.result = a.beta != 0.0f ? 1000.0 : 0.0; /* measured: docs/performance.md, "Results that are read" */
   packed = sgemm__mappable(a.A, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
   turned = sgemm__turns(&a) && 4.0 * (packed + q.n * q.k * q.b_batch) <= (double)p->workspace_bytes;
   packed += sgemm__mappable(a.B, a.ldb, (int64_t)q.b_batch, a.stride_b) && !turned ? 0.0 : q.n * q.k * q.b_batch;
@@ -864,6 +866,15 @@ typedef struct sgemm__row {
 /* 1 if the blocks of a row can compute planes of k. */
 static inline int sgemm__cuts(const sgemm_variant_info *v) { return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv; }
 
+/* Clocks that a round of a row takes besides its FMAs. Where beta asks for C, a thread waits for it once a piece of V results;
+   rows of 8 x 8 from async on, and tma, load what is beside it too, so that they wait twice in all. */
+static inline double sgemm__round(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const double pieces = (double)(v->TM * v->TN) / (v->V * v->slices);
+  const int ahead = v->packs || (v->bufs > 2 && v->slices == 1 && v->TM * v->TN == 64);
+  return f->rows[variant].round + q->result * (ahead ? 2.0 : sgemm__larger(pieces, 1.0));
+}
+
 /* Clocks that any plan of a row takes: all SMs at work all the time, or one at a tile alone, unless k is cut, which costs
    something too; or memory. */
 static inline double sgemm__least(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
@@ -873,7 +884,7 @@ static inline double sgemm__least(sgemm_variant variant, const sgemm__problem *q
   const double alone = sgemm__larger(even, fma * q->k * (1.0 + f->warps * 32.0 / v->threads));
   const double cut = even + (v->split && f->cluster < f->planes ? f->cluster : f->planes);
   return f->launch + (v->packs ? q->pack : 0.0) +
-         sgemm__larger((!sgemm__cuts(v) || alone < cut ? alone : cut) + f->rows[variant].round, q->memory);
+         sgemm__larger((!sgemm__cuts(v) || alone < cut ? alone : cut) + sgemm__round(variant, q, f), q->memory);
 }
 
 static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__problem *q, const sgemm__figures *f) {
@@ -886,7 +897,7 @@ static inline sgemm__row sgemm__row_of(sgemm_variant variant, const sgemm__probl
   r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   r.fma = v->BM * v->BN * q->lane / f->rows[variant].rate;
   r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN;
-  r.round = f->rows[variant].round;
+  r.round = sgemm__round(variant, q, f);
   r.half = f->warps * 32.0 / v->threads;
   r.arrival = f->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.bytes = 4.0 * (v->BM + v->BN);

@@ -1180,6 +1180,52 @@ SGEMM__DEVICE void sgemm__store_numbered(const sgemm__args *p, const sgemm__shap
   sgemm__store_at(p, s->V, tile, place->row + i / s->V * place->down + i % s->V, place->col + j * place->across, acc);
 }
 
+/* The same args for results that are stored as they are. */
+SGEMM__DEVICE sgemm__args sgemm__as_they_are(const sgemm__args *p) {
+  sgemm__args args = *p;
+  args.alpha = 1.0f;
+  args.beta = 0.0f;
+  return args;
+}
+
+/* c <- C, V elements from (row, col) of the tile on, as far as they lie inside C. */
+SGEMM__DEVICE void sgemm__load_at(const sgemm__args *p, int V, const sgemm__tile *tile, int row, int col, float *c) {
+  const int vectors = V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
+  const float *C = tile->C + row * p->ldc + col;
+  int v;
+  if (row < tile->rows && vectors && col + 4 <= tile->cols) {
+    sgemm__load_result4(c, C);
+  } else if (row < tile->rows) {
+    SGEMM__UNROLL
+    for (v = 0; v < V; v++)
+      if (col + v < tile->cols)
+        c[v] = sgemm__load_result(C + v);
+  }
+  sgemm__converge();
+}
+
+/* acc <- alpha * acc + beta * C, for a thread's pieces of V results from number `first` on, `wide` of them a row. Eight are on
+   their way before the first is used: one behind the other, as sgemm__store_at() has them, each takes the memory's whole
+   latency. */
+SGEMM__DEVICE void sgemm__add_result(const sgemm__args *p, float alpha, int V, const sgemm__tile *tile,
+                                     const sgemm__place *place, int wide, int first, int pieces, float *acc) {
+  float c[8 * 4] = {0.0f};
+  int piece, i;
+  SGEMM__UNROLL
+  for (piece = 0; piece < pieces; piece += 8) {
+    const int count = pieces - piece < 8 ? pieces - piece : 8;
+    SGEMM__UNROLL
+    for (i = 0; i < count; i++) {
+      const int row = (first + piece + i) / wide, column = (first + piece + i) % wide;
+      sgemm__load_at(p, V, tile, place->row + row / V * place->down + row % V, place->col + column * place->across,
+                     c + i * V);
+    }
+    SGEMM__UNROLL
+    for (i = 0; i < count * V; i++)
+      acc[piece * V + i] = sgemm__fma(p->beta, c[i], alpha * acc[piece * V + i]);
+  }
+}
+
 /* 1 for a whole tile to which nothing is added, in rows of whole 16 bytes: the usual case. */
 SGEMM__DEVICE int sgemm__plain(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile) {
   return tile->rows == s->BM && tile->cols == s->BN && p->beta == 0.0f && (uintptr_t)tile->C % 16 == 0 &&
@@ -1526,10 +1572,19 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__args *p, const sgemm__shape *s,
   SGEMM__UNROLL
   for (i = 0; i < (chains - 1) * s->TM * s->TN; i++)
     acc[i] += acc[s->TM * s->TN + i];
-  if (s->slices > 1)
+  if (s->slices > 1) {
     sgemm__store_sums(p, s, &tile, &place, &part, shared, acc);
-  else
+  } else if (s->TM * s->TN == 64) { /* other rows are slower by it */
+    const sgemm__args sums = sgemm__as_they_are(p);
+    SGEMM__UNROLL
+    for (i = 0; i < s->TM * s->TN; i++)
+      acc[i] *= p->alpha;
+    if (p->beta != 0.0f)
+      sgemm__add_result(p, 1.0f, s->V, &tile, &place, s->TN / s->V, 0, s->TM * s->TN / s->V, acc);
+    sgemm__store_tile(&sums, s, &tile, &place, acc);
+  } else {
     sgemm__store_tile(p, s, &tile, &place, acc);
+  }
 }
 
 /* Four elements that lie side by side, of which the first `exist` exist and the rest read as zero. */
@@ -2080,9 +2135,12 @@ SGEMM__DEVICE void sgemm__store_rows(const sgemm__args *p, const sgemm__shape *s
   const int aligned = (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
   int i, v;
   if (p->beta != 0.0f) {
+    const sgemm__args sums = sgemm__as_they_are(p);
+    sgemm__add_result(p, p->alpha, 4, tile, &place, 1, first, count, acc);
     SGEMM__UNROLL
     for (i = 0; i < count; i++)
-      sgemm__store_at(p, 4, tile, place.row + (first + i) / 4 * place.down + (first + i) % 4, place.col, acc + i * 4);
+      sgemm__store_at(&sums, 4, tile, place.row + (first + i) / 4 * place.down + (first + i) % 4, place.col,
+                      acc + i * 4);
   } else {
     int col = place.col, apart = 1, vectors; /* of the lane's first column; from one to the next */
     float *C;

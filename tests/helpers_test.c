@@ -471,6 +471,20 @@ Test(selection, possible) {
   cr_assert(seen_ranks > 0 && seen_planes > 0, "%d plans with ranks, %d with planes", seen_ranks, seen_planes);
 }
 
+/* A short k leaves little time to wait for C in, where beta asks for it: rows of more blocks an SM do so beside each other. */
+Test(selection, beta_counts) {
+  const sgemm_machine m = h200_machine();
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 8192, 8192, 64);
+  sgemm_plan plan;
+  compile(SGEMM_STAGE_COUNT);
+  point(&p, 0);
+  plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+  cr_assert(sgemm_variant_get(plan.variant)->stage == SGEMM_STAGE_tma, "%s", sgemm_variant_get(plan.variant)->name);
+  p.beta = 0.5f;
+  plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+  cr_assert(sgemm_variant_get(plan.variant)->stage == SGEMM_STAGE_async, "%s", sgemm_variant_get(plan.variant)->name);
+}
+
 /* A row runs in ranks that follow from k alone, whatever is free: sgemm_run_variant()'s bits depend on neither m nor batch. */
 Test(selection, a_row_alone_is_cut_by_k_alone) {
   int v, i;
