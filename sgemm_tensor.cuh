@@ -335,13 +335,16 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__args *p, uint32_t *words, sgemm
   return verdict;
 }
 
-/* C <- alpha * x + beta * C for two neighbours of a row, the first at column col. pairs: 1 if each pair is inside C or
-   outside, and aligned to 8 bytes. */
+/* Two neighbours of a row of C, the first at column col, as far as they lie inside. */
+SGEMM__DEVICE void sgemm__load_pair(const sgemm__args *p, const float *C, int64_t col, float *c) {
+  if (col < p->n)
+    c[0] = sgemm__load_result(C);
+  if (col + 1 < p->n)
+    c[1] = sgemm__load_result(C + 1);
+}
+
+/* The same to C. pairs: 1 if each pair is inside C or outside, and aligned to 8 bytes. */
 SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, int pairs, float x, float y) {
-  if (col < p->n && p->beta != 0.0f)
-    x = sgemm__fma(p->beta, sgemm__load_result(C), x);
-  if (col + 1 < p->n && p->beta != 0.0f)
-    y = sgemm__fma(p->beta, sgemm__load_result(C + 1), y);
   if (col < p->n && pairs)
     sgemm__store_global2(C, x, y);
   else {
@@ -414,21 +417,31 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
 }
 
 /* What a thread owns of 16 rows and so many columns: columns 2q and 2q + 1 of every 8, of rows r and r + 8, where its lane is
-   4r + q. C: its first result, at (row, col); last: B's units from there on. plain, a constant: all is inside, aligned to 8
-   bytes, and C is not read. */
+   4r + q. C: its first result, at (row, col); last: B's units from there on. Constants, plain: all is inside, aligned to 8 bytes,
+   and C is not read; reads: beta asks for it. */
 SGEMM__DEVICE void sgemm__store_piece(const sgemm__args *p, float *C, int64_t row, int64_t col, int columns,
-                                      const float *last, int plain, const float *acc) {
+                                      const float *last, int plain, int reads, const float *acc) {
   const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
   int g, j;
   SGEMM__UNROLL
   for (g = 0; g < columns / 16; g++) {
-    float unit[4]; /* of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
+    float unit[4], c[8] = {0.0f}; /* of columns 2q, 2q + 1, 2q + 8, 2q + 9; of C, in the order of j */
     sgemm__load_global4(unit, last + g * 16);
+    if (reads) {
+      SGEMM__UNROLL
+      for (j = 0; j < 4; j++) /* all under way before the first is used */
+        if (row + j / 2 * 8 < p->m)
+          sgemm__load_pair(p, C + j / 2 * 8 * p->ldc + g * 16 + j % 2 * 8, col + g * 16 + j % 2 * 8, c + j * 2);
+    }
     SGEMM__UNROLL
     for (j = 0; j < 4; j++) {
       const int down = j / 2 * 8, across = g * 16 + j % 2 * 8;
       const float *pair = acc + g * 8 + j % 2 * 4 + j / 2 * 2;
-      const float x = p->alpha * (pair[0] * unit[j % 2 * 2]), y = p->alpha * (pair[1] * unit[j % 2 * 2 + 1]);
+      float x = p->alpha * (pair[0] * unit[j % 2 * 2]), y = p->alpha * (pair[1] * unit[j % 2 * 2 + 1]);
+      if (reads) {
+        x = sgemm__fma(p->beta, c[j * 2], x);
+        y = sgemm__fma(p->beta, c[j * 2 + 1], y);
+      }
       if (plain)
         sgemm__store_global2(C + down * p->ldc + across, x, y);
       else if (row + down < p->m)
@@ -447,9 +460,11 @@ SGEMM__DEVICE void sgemm__store_results(const sgemm__args *p, const sgemm__work 
   float *C = p->C + work->batch * p->stride_c + work->plane * p->stride_plane + (row + lane / 4) * p->ldc + col +
              lane % 4 * 2;
   if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
-    sgemm__store_piece(p, C, row + lane / 4, col + lane % 4 * 2, columns, last, 1, acc);
+    sgemm__store_piece(p, C, row + lane / 4, col + lane % 4 * 2, columns, last, 1, 0, acc);
+  else if (p->beta == 0.0f)
+    sgemm__store_piece(p, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, 0, acc);
   else
-    sgemm__store_piece(p, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, acc);
+    sgemm__store_piece(p, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, 1, acc);
 }
 
 #if SGEMM__HAS_wgmma
