@@ -47,10 +47,13 @@ static int list_subjects(const options *o, subject *subjects) {
   return count;
 }
 
-static void print_problem(const problem *q, int cold) {
+static void print_problem(const problem *q, float beta, int cold) {
   if (q->name[0] != '\0')
     printf("%s: ", q->name);
-  printf("C = op(A) op(B), m %lld, n %lld, k %lld, ", (long long)q->m, (long long)q->n, (long long)q->k);
+  printf("C = op(A) op(B)");
+  if (beta != 0.0f)
+    printf(" + %g C", (double)beta);
+  printf(", m %lld, n %lld, k %lld, ", (long long)q->m, (long long)q->n, (long long)q->k);
   if (q->batch > 1)
     printf("batch %lld, ", (long long)q->batch);
   printf("op %s, uniform [-1, 1), on the %s%s\n", q->op, machine_name(), !RUNS_ON_GPU ? "" : cold ? ", cold" : ", hot");
@@ -115,7 +118,7 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
   data d;
   int i, wrong = 0, failed = 0;
   name_case(q, cold, name);
-  if (open_data(&d, q, bytes_to_pass(m, cold)))
+  if (open_data(&d, q, o->beta, bytes_to_pass(m, cold)))
     return fail("not enough memory for the matrices", name);
   for (i = 0; i < count && !failed; i++) {
     row *w = add_row(r);
@@ -143,7 +146,7 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
     if (!quiet && i == 0) {
       if (*done > 1)
         putchar('\n');
-      print_problem(q, cold);
+      print_problem(q, o->beta, cold);
       print_machine(m, &d.p);
       print_headings();
     }

@@ -33,10 +33,11 @@ static void close_data(data *d) {
 }
 
 /* As many sets as `passed` bytes take, but one. 0 is success. */
-static int open_data(data *d, const problem *q, int64_t passed) {
+static int open_data(data *d, const problem *q, float beta, int64_t passed) {
   memset(d, 0, sizeof *d);
   d->p = sgemm_params_init(q->op[0] == 'N' ? SGEMM_N : SGEMM_T, q->op[1] == 'N' ? SGEMM_N : SGEMM_T, q->m, q->n, q->k);
   d->p.batch = q->batch;
+  d->p.beta = beta;
   d->pitch_a = pitch_of(d->p.stride_a * q->batch);
   d->pitch_b = pitch_of(d->p.stride_b * q->batch);
   d->pitch_c = pitch_of(d->p.stride_c * q->batch);
@@ -61,8 +62,11 @@ static sgemm_params set_of(const data *d, int s) {
   return p;
 }
 
-/* NaN, of which all bits are set, in every result, so that what a kernel does not write is found. 0 is success. */
-static int spoil(const data *d) { return machine_set(d->p.C, 0xff, (size_t)d->sets * d->pitch_c * sizeof(float)); }
+/* NaN, of which all bits are set, in every result, so that what a kernel does not write is found; zeros where it reads them.
+   0 is success. */
+static int spoil(const data *d) {
+  return machine_set(d->p.C, d->p.beta == 0.0f ? 0xff : 0, (size_t)d->sets * d->pitch_c * sizeof(float));
+}
 
 /* Componentwise, of the rows compared in one set. 0 is success. */
 static int error_of(const data *d, int set, double *error) {

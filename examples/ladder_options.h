@@ -22,6 +22,9 @@ static const char usage[] =
     "all\n"
     "                       shapes and the worst, hot and cold apart; a wrong result counts as 0\n"
     "  --op OP              NN (default), NT, TN or TT\n"
+    "  --beta NUMBER        on a GPU: C = op(A) op(B) + NUMBER C, above 0 and at most 1; what is checked is then what "
+    "two\n"
+    "                       calls behind the timed ones make of zeros\n"
     "which kernels\n"
     "  --stages NAME,...    the stages below; all of them by default\n"
     "  --variants GLOB      of these the rows whose names match, as '*128x128x8*'\n"
@@ -99,6 +102,7 @@ typedef struct options {
   int production, production_only, errors, prepared, prepared_both, ceilings, hot, cold;
   int beside; /* 1: with B prepared, and with both */
   int reps;   /* 0: until the spread is small or the time is up */
+  float beta; /* 0: C is not read */
   double seconds;
   const char *gpu;
   double peak_gflops, bandwidth_gbs; /* 0: of the gpu */
@@ -287,12 +291,13 @@ static int *flag_of(options *o, const char *name) {
 /* on_gpu: what this build runs on; m, n, k: the sizes where none are asked for.
    0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
 static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
-  static const char *const valued[] = {
-      "--m",    "--n",    "--k",   "--sizes", "--shapes",    "--op",  "--mode", "--workspace", "--stages", "--variants",
-      "--time", "--reps", "--gpu", "--peak",  "--bandwidth", "--csv", "--json", "--markdown",  NULL};
+  static const char *const valued[] = {"--m",         "--n",    "--k",    "--sizes",     "--shapes",
+                                       "--op",        "--beta", "--mode", "--workspace", "--stages",
+                                       "--variants",  "--time", "--reps", "--gpu",       "--peak",
+                                       "--bandwidth", "--csv",  "--json", "--markdown",  NULL};
   static const char *const gpu_only[] = {"--errors",   "--mode",      "--prepared", "--prepared-both",
                                          "--ceilings", "--workspace", "--hot",      "--cold",
-                                         "--time",     "--reps",      NULL};
+                                         "--time",     "--reps",      "--beta",     NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
   static list sides[3];
   char op[3] = "NN";
@@ -332,6 +337,11 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     if (strcmp(name, "--op") == 0) {
       if (!parse_op(op, asked_op = value))
         return fail("--op is not NN, NT, TN or TT", value);
+    } else if (strcmp(name, "--beta") == 0) {
+      const double beta = parse_real(value);
+      if (beta == 0.0 || beta > 1.0)
+        return fail("--beta is not a number above 0 and at most 1", value);
+      o->beta = (float)beta;
     } else if (strcmp(name, "--stages") == 0) {
       asked_rows = name;
       memset(o->stages, 0, sizeof o->stages);

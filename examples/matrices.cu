@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(THREADS) compare(sgemm_params p, int64_t rows)
     size += __shfl_xor_sync(~0u, size, distance);
   }
   if (threadIdx.x % WARP == 0)
-    note(matrices_distance(p.C[row * p.ldc + j], sum, size));
+    note(matrices_distance(p.C[row * p.ldc + j], (1.0 + p.beta) * sum, (1.0 + p.beta) * size));
 }
 
 __global__ void __launch_bounds__(THREADS) find_nan(const float *x, size_t count) {

@@ -62,7 +62,7 @@ int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
 int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
 
 /* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p is row-major and packed,
-   alpha 1, beta 0. 0, or a cudaError_t. */
+   alpha 1, and C what one call makes of it for beta 0, else two of zeros: (1 + beta) op(A) op(B). 0, or a cudaError_t. */
 int matrices_error(const sgemm_params *p, double *worst);
 
 #ifdef __cplusplus
@@ -110,7 +110,8 @@ static inline int matrices_error(const sgemm_params *p, double *worst) {
         }
     }
     for (j = 0; j < p->n; j++)
-      *worst = fmax(*worst, matrices_distance(p->C[row * p->ldc + j], sum[j], size[j]));
+      *worst = fmax(*worst,
+                    matrices_distance(p->C[row * p->ldc + j], (1.0 + p->beta) * sum[j], (1.0 + p->beta) * size[j]));
   }
   for (j = 0; j < results; j++)
     if (isnan(p->C[j]))

@@ -83,7 +83,7 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          const float *B, int ldb, long long stride_b, const float *beta, float *C,
                                          int ldc, long long stride_c, int batch) {
   int i, j, l, z;
-  (void)handle, (void)alpha, (void)beta;
+  (void)handle, (void)alpha;
   calls++;
   now_ms++;
   for (z = 0; z < batch; z++, A += stride_a, B += stride_b, C += stride_c)
@@ -93,7 +93,7 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
         for (l = 0; l < k; l++)
           sum += (double)A[op_a == CUBLAS_OP_N ? i + (size_t)l * lda : l + (size_t)i * lda] *
                  B[op_b == CUBLAS_OP_N ? l + (size_t)j * ldb : j + (size_t)l * ldb];
-        C[i + (size_t)j * ldc] = (float)sum;
+        C[i + (size_t)j * ldc] = (float)(*beta != 0.0f ? sum + *beta * C[i + (size_t)j * ldc] : sum);
       }
   return CUBLAS_STATUS_SUCCESS;
 }

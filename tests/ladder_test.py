@@ -109,7 +109,7 @@ class Arguments(LadderTest):
     def test_timing_is_for_gpus(self):
         for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"],
                           ["--mode", "strict"], ["--mode", "tensor"], ["--prepared"],
-                          ["--prepared-both"], ["--ceilings"], ["--workspace", "32"]]:
+                          ["--prepared-both"], ["--ceilings"], ["--workspace", "32"], ["--beta", "1"]]:
             self.refused(*arguments, says="this is the CPU model")
 
     def test_files(self):
@@ -551,6 +551,21 @@ class Gpu(LadderTest):
             found = [other for other in beside if all(other[key] == row[key] for key in keys + ("variant",))]
             self.assertEqual([other["workspace_bytes"] for other in found], [row["workspace_bytes"]])
         self.assertEqual(len(beside), len(rows) + len(of_both))
+
+    def test_beta(self):
+        for mode in ("--hot", "--cold"):
+            out, rows, context = self.suite("--production", "--variants", "*async_64x64x8_8x8", "--errors", "--beta", "0.5",
+                                            mode)
+            self.assertEqual((len(rows), context["beta"]), (9, 0.5))
+            self.assertIn("\ntall: C = op(A) op(B) + 0.5 C, m 70, ", "\n" + out)
+            for row in rows:
+                self.assertLessEqual(float(row["error_over_bound"]), 1)
+                m, n, k, batch = (int(row[key]) for key in ("m", "n", "k", "batch"))
+                moved = float(row["percent_of_copy"]) * 1e7 * float(row["time_ms"])  # of 1000 GB/s
+                self.assertAlmostEqual(moved / (4 * batch * (m * k + k * n + 2 * m * n)), 1, places=6)
+        for value in ("", "0", "-1", "1.5", "nan", "half"):
+            status, out, err = self.run_program(self.program, "--beta", value)
+            self.assertEqual((status, out, err), (2, "", f"ladder: --beta is not a number above 0 and at most 1: {value}\n"))
 
     def test_ceilings(self):
         shapes = HEADER + "tall,128,70,64,1,NN\nsmall,9,70,5,1,TN\nbatch,70,64,65,2,TT\n"
