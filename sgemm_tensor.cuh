@@ -425,7 +425,8 @@ SGEMM__DEVICE void sgemm__store_piece(const sgemm__args *p, float *C, int64_t ro
   int g, j;
   SGEMM__UNROLL
   for (g = 0; g < columns / 16; g++) {
-    float unit[4], c[8] = {0.0f}; /* of columns 2q, 2q + 1, 2q + 8, 2q + 9; of C, in the order of j */
+    float unit[4];       /* of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
+    float c[8] = {0.0f}; /* C's pairs, in the order of j */
     sgemm__load_global4(unit, last + g * 16);
     if (reads) {
       SGEMM__UNROLL

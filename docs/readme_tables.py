@@ -2,9 +2,9 @@
 """readme_tables.py [--check]: writes README.md's generated parts from the variant table and the committed measurements.
 
 The headline and the stages table stand between <!-- BEGIN name --> and <!-- END name -->. They come from SGEMM_STAGES and
-SGEMM_VARIANTS in sgemm_kernels.cuh and from docs/measurements/ladder_h200.txt, suite_h200.csv and
-suite32_h200.csv, the ladder's own output. With --check nothing is written; a README that differs, or a measurement that
-misses a row, is an error.
+SGEMM_VARIANTS in sgemm_kernels.cuh and from docs/measurements/ladder_h200.txt, suite_h200.csv, suite32_h200.csv and
+suite_tensor_h200.csv, the ladder's own output. With --check nothing is written; a README that differs, or a measurement
+that misses a row, is an error.
 """
 import csv
 import math
@@ -76,7 +76,7 @@ def tensor(text):
     return (f"In a mode that is asked for by name tensor cores do it, no less accurate than cuBLAS SGEMM\n([the rule and its "
             f"figures](docs/tensor.md#accuracy)): {said[0][0]} TFLOP/s at 4096 and 8192 cubed, or in its\nfull-range form "
             f"{said[1][0]}, cold, the operands' split included; {said[0][1]:.1f} and {said[1][1]:.1f} times cuBLAS SGEMM over "
-            f"the {said[0][2]}\nof these shapes with m, n, k >= 512.")
+            f"the {said[0][2]}\nof these shapes with m, n, k >= 512. `docs/measurements/suite_tensor_h200.csv`.")
 
 
 def generated():
@@ -96,7 +96,8 @@ def generated():
 
     suite_csv = (ROOT / "docs/measurements/suite_h200.csv").read_text()
     limited = (ROOT / "docs/measurements/suite32_h200.csv").read_text()
-    headline += "\n" + suite(suite_csv, limited) + "\n\n" + tensor(suite_csv)
+    modes = (ROOT / "docs/measurements/suite_tensor_h200.csv").read_text()
+    headline += "\n" + suite(suite_csv, limited) + "\n\n" + tensor(modes)
 
     table = ["| stage | what it changes | row (* = production) | why | TFLOP/s | % of peak | % of cuBLAS |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
