@@ -253,6 +253,7 @@ typedef struct sgemm_machine {
   double bandwidth_gbs; /* of memory */
   int shared_per_block; /* bytes of shared memory that a block may ask for */
   int wgmma;            /* 1: the kernels' code in use is of sm_90a */
+  int l2_bytes;         /* bytes that the L2 holds */
 } sgemm_machine;
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
@@ -286,12 +287,12 @@ typedef struct sgemm__args {
   sgemm__operand a, b;       /* of a tensor mode or of tma */
   uint32_t blocks;           /* of tma: that work side by side, */
   uint32_t turns;            /* and tiles that each does before another takes its place */
-  uint32_t shares;           /* of tma: blocks that share the tiles that make no whole round of so many, 0: none do */
-  uint32_t share_steps;      /* of BK, that each of them gets, */
-  uint32_t share_more;       /* and how many get one more */
-  uint32_t sums;             /* of these tiles: threads that share each sum, a power of two up to 32 */
+  uint32_t shared;           /* of tma: tiles that make no whole round of blocks, and */
+  uint32_t shares;           /* blocks that share their k; 0: none do */
+  uint64_t share_steps;      /* of BK, that each of these gets, in units of 2^-32 */
   float *partials;           /* of tma: two partial tiles a share, of */
   int BM, BN, BK;            /* rows and columns each; and k of a step */
+  uint32_t sums;             /* of these tiles: threads that share each sum, a power of two up to 32 */
 } sgemm__args;
 
 /* An operand of tma as its tensor map describes it: `high` rows of memory of `wide` elements, ld apart, of so many matrices;
@@ -622,14 +623,14 @@ static inline sgemm__args sgemm__arguments(const sgemm_params *p) {
   a.when_fired = 0;
   a.blocks = 0;
   a.turns = 0;
+  a.shared = 0;
   a.shares = 0;
   a.share_steps = 0;
-  a.share_more = 0;
-  a.sums = 0;
   a.partials = NULL;
   a.BM = 0;
   a.BN = 0;
   a.BK = 0;
+  a.sums = 0;
   a.trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N;
   a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
   return a;
@@ -687,7 +688,6 @@ static inline int64_t sgemm__packed_at(const sgemm_plan *plan, const sgemm_param
   args->a.planes = p->workspace;
   args->b.planes = p->workspace == NULL ? NULL : (float *)p->workspace + a_floats;
   args->partials = p->workspace == NULL ? NULL : (float *)p->workspace + a_floats + b_floats;
-  args->shares = (uint32_t)shares;
   return 4 * (a_floats + b_floats + partials);
 }
 
@@ -806,6 +806,8 @@ typedef struct sgemm__problem {
   double ingest;            /* clocks to take in a byte, if all SMs are at it */
   double byte;              /* clocks in which memory moves a byte, at its full bandwidth */
   double bytes, memory;     /* the least that memory moves, and the clocks that takes */
+  double l2;                /* bytes that the L2 holds */
+  double fmas;              /* clocks of all FMAs, if all SMs' lanes are at it */
   double result;            /* clocks until elements of C have come, where beta asks for them */
 } sgemm__problem;
 
@@ -833,6 +835,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.byte = 1e-3 / machine->bandwidth_gbs * machine->clock_mhz;
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
   q.memory = q.bytes * q.byte / f->memory;
+  q.l2 = machine->l2_bytes;
+  q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
   q.result = a.beta != 0.0f ? 1000.0 : 0.0; /* measured: docs/performance.md, "Results that are read" */
   packed = sgemm__mappable(a.A, a.lda, (int64_t)q.a_batch, a.stride_a) ? 0.0 : q.m * q.k * q.a_batch;
   turned = sgemm__turns(&a) && 4.0 * (packed + q.n * q.k * q.b_batch) <= (double)p->workspace_bytes;
@@ -956,8 +960,18 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__row *r, co
   const double deep = shared && rounds < 1.0 ? k * left / round : k;
   const double again = deep > 4096.0 ? (deep - 4096.0) * f->drift * sgemm__larger(bytes - q->bytes, 0.0) * q->byte
                                      : 0.0;
-  return f->launch + r->pack + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) + again +
-         sgemm__cut(plan, r, f) + (jobs - 1.0) * left * r->plane + (waits - 1.0) * 2000.0 + starts;
+  const double reckoned = f->launch + r->pack + sqrt(sqrt(work2 * work2 + taken2 * taken2 + memory2 * memory2)) +
+                          again + sgemm__cut(plan, r, f) + (jobs - 1.0) * left * r->plane + (waits - 1.0) * 2000.0 +
+                          starts;
+  /* Where shares are no whole parts of a tile, tiles that take in the same rows come to a k at different times. What the L2
+     cannot hold until then is read twice. */
+  const double both = (q->n > v->BN ? q->m : 0.0) + (q->m > v->BM ? q->n : 0.0); /* rows that several tiles take in */
+  const double twice = jobs > 1.0 && q->bytes * left > q->l2 * r->tiles ? 4.0 * q->k * q->batch * both * left / r->tiles
+                                                                        : 0.0;
+  /* The power that an H200 has is taken by FMAs at their full rate, by moving twice the bytes that memory can, or by taking
+     in six times as many: docs/performance.md, "Plans at 700 W". The lesser bound is felt as well. */
+  const double power = q->fmas + (0.49 * (q->bytes + twice) + 0.17 * bytes) * q->byte;
+  return sgemm__larger(reckoned, power) + 0.06 * (reckoned < power ? reckoned : power);
 }
 
 /* 1 if the row and the machine can do the plan. */
@@ -1281,29 +1295,26 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   const int64_t rows = (args.a.ready ? 0 : args.a.rows * args.a.batch) +
                        (args.b.ready ? 0 : args.b.rows * args.b.batch);
   const int64_t blocks = rows / SGEMM__PACK_ROWS * deep;
-  const uint32_t rest = args.shares > 0 && args.k > 0 ? (uint32_t)(tiles % args.shares) : 0; /* tiles that are shared */
-  const uint32_t parts = rest > 0 ? args.shares / rest : 0;                                  /* of a tile */
-  const uint32_t sums_by = sgemm__sums_by(parts);
-  const int64_t sums = (int64_t)rest * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * sums_by;
+  const uint32_t shared = plan->planes > 1 && args.k > 0 ? (uint32_t)(tiles % plan->planes) : 0;
+  const double steps = (double)shared * (double)sgemm__ceil_div(args.k, v->BK); /* of BK; each share has one at least */
+  const uint32_t shares = shared == 0 ? 0 : steps < plan->planes ? (uint32_t)steps : (uint32_t)plan->planes;
+  const uint32_t sums_by = sgemm__sums_by(shared > 0 ? shares / shared : 0);
+  const int64_t sums = (int64_t)shared * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * sums_by;
   sgemm__grid grid = {0, 1, 1, SGEMM__PACK_THREADS, 1, 0};
   sgemm_machine machine;
   int64_t places, rounds;
   sgemm_status status = sgemm_machine_query(&machine);
   if (status != SGEMM_SUCCESS)
     return status;
-  if (bytes == INT64_MAX || (double)tiles_m * (double)tiles_n * (double)args.batch + 2.0 * args.shares > 2147483647.0 ||
-      blocks > 2147483647 || sums > 2147483647 || args.batch > (int64_t)65535 * 65535)
+  if (bytes == INT64_MAX ||
+      (double)tiles_m * (double)tiles_n * (double)args.batch + 2.0 * plan->planes > 2147483647.0 ||
+      steps >= 4294967296.0 || blocks > 2147483647 || sums > 2147483647 || args.batch > (int64_t)65535 * 65535)
     return SGEMM_ERROR_GRID;
   args.tiles_m = (uint32_t)tiles_m;
   args.tiles_n = (uint32_t)tiles_n;
-  args.shares = rest > 0 ? args.shares : 0;
-  if (rest > 0) {
-    const double steps = (double)rest * (double)sgemm__ceil_div(args.k, v->BK);
-    if (steps >= 4294967296.0)
-      return SGEMM_ERROR_GRID;
-    args.share_steps = (uint32_t)steps / args.shares;
-    args.share_more = (uint32_t)steps % args.shares;
-  }
+  args.shared = shared;
+  args.shares = shares;
+  args.share_steps = shared > 0 ? (((uint64_t)steps << 32) + shares - 1) / shares : 0; /* see sgemm__share_begin() */
   args.sums = sums_by;
   args.verdict = verdict;
   args.when_fired = 1;
@@ -1329,15 +1340,15 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
   /* Blocks that stay drift apart, until the L2 no longer holds what they share, which takes power, and so clocks: a block
      leaves after some 32768 of k to the next that is free. 16384 cubed is 3.5 % faster for it, 4096 cubed as fast. */
   places = (int64_t)machine.multiprocessors * v->resident;
-  packed.blocks = (uint32_t)(rest > 0 ? args.shares : tiles < places ? tiles : places);
+  packed.blocks = (uint32_t)(shared > 0 ? plan->planes : tiles < places ? tiles : places);
   packed.turns = (uint32_t)(32768 / (args.k + 1) + 1);
-  rounds = rest > 0 ? tiles / packed.blocks : sgemm__ceil_div(tiles, packed.blocks);
+  rounds = shared > 0 ? tiles / packed.blocks : sgemm__ceil_div(tiles, packed.blocks);
   grid.x = packed.blocks * (unsigned)(rounds > packed.turns ? sgemm__ceil_div(rounds, packed.turns) : 1);
   grid.threads = (unsigned)v->threads;
   grid.shared = (unsigned)v->shared;
   if (status == SGEMM_SUCCESS)
     status = sgemm__launch(plan->variant, 2 * packed.trans_a + packed.trans_b, grid, &packed, stream);
-  if (status != SGEMM_SUCCESS || rest == 0)
+  if (status != SGEMM_SUCCESS || shared == 0)
     return status;
   grid.x = (unsigned)sums;
   grid.threads = SGEMM__PACK_THREADS;

@@ -1804,25 +1804,26 @@ typedef struct sgemm__job {
 
 /* Tiles, of all the batch, that make whole rounds of the blocks that share; all tiles where none do. */
 SGEMM__DEVICE uint32_t sgemm__whole_tiles(const sgemm__args *p) {
-  const uint32_t tiles = p->tiles_m * p->tiles_n * (uint32_t)p->batch;
-  return p->shares > 0 ? tiles / p->shares * p->shares : tiles;
+  return p->tiles_m * p->tiles_n * (uint32_t)p->batch - p->shared;
 }
 
-/* The first of the steps of BK, of all shared tiles one behind the other, that a share gets; and whose step i is. */
+/* The first of the steps of BK, of all shared tiles one behind the other, that a share gets: share / p->shares of them, rounded
+   down. So each tile begins with a share where shares are a multiple of tiles. p->share_steps was rounded up, by what makes
+   less than 2^-16 of a step here; true quotients are whole or 1 / p->shares and more below the next whole. */
 SGEMM__DEVICE uint32_t sgemm__share_begin(const sgemm__args *p, uint32_t share) {
-  return share * p->share_steps + (share < p->share_more ? share : p->share_more);
+  return (uint32_t)(share * p->share_steps >> 32);
 }
 
-SGEMM__DEVICE uint32_t sgemm__share_of(const sgemm__args *p, uint32_t i) {
-  const uint32_t longer = p->share_more * (p->share_steps + 1);
-  const uint32_t begin = i < longer ? 0 : longer, each = i < longer ? p->share_steps + 1 : p->share_steps;
-  return (i - begin) / each + (i < longer ? 0 : p->share_more);
+/* The share that has the first of the steps of shared tile `index`. */
+SGEMM__DEVICE uint32_t sgemm__share_of(const sgemm__args *p, uint32_t index, uint32_t steps) {
+  const uint32_t share = index * p->shares / p->shared; /* or the next, if it was rounded down to the same step */
+  return share + (sgemm__share_begin(p, share + 1) <= index * steps);
 }
 
 /* The turn-th job of this block, if there is one. Blocks stay: of p->blocks side by side each takes one tile of so many in a
    turn, and after p->turns another block comes in its place; the last one has what is left. Stream-K (Osama et al., 2023)
-   for the tiles that make no whole round of p->shares blocks: these share all their steps evenly. Each gets part of one
-   tile, or the end of one and the beginning of the next, which are two jobs. */
+   for the tiles that make no whole round of the blocks: p->shares of these share all their steps evenly. Each gets part of
+   one tile, or the end of one and the beginning of the next, which are two jobs. */
 SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uint32_t turn, sgemm__job *job) {
   const uint32_t steps = ((uint32_t)p->k + (uint32_t)s->BK - 1) / (uint32_t)s->BK;
   const uint32_t all = sgemm__blocks(), before = all > p->blocks ? sgemm__block_x() / p->blocks : 0; /* in this place */
@@ -1837,8 +1838,8 @@ SGEMM__DEVICE int sgemm__job_of(const sgemm__args *p, const sgemm__shape *s, uin
   if (number >= whole) {
     const uint32_t from = sgemm__share_begin(p, block), to = sgemm__share_begin(p, block + 1);
     const uint32_t first = from / (steps > 0 ? steps : 1), next = (first + 1) * steps; /* tile; step */
-    const uint32_t second = number - whole >= p->shares;
-    if (p->shares == 0 || number - whole >= 2 * p->shares || to <= (second ? next : from))
+    const uint32_t second = number - whole >= p->blocks;
+    if (block >= p->shares || number - whole >= 2 * p->blocks || to <= (second ? next : from))
       return 0;
     tile = whole + first + second;
     job->begin = second ? 0 : (int)(from - first * steps);
@@ -1894,8 +1895,9 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *s
   const uint32_t index = sgemm__block_x() >> log_blocks, inside = sgemm__block_x() - (index << log_blocks);
   const uint32_t part = t >> log_side, at = ((inside << log_side) + t - (part << log_side)) * 4;
   const uint32_t steps = ((uint32_t)p->k + (uint32_t)p->BK - 1) >> sgemm__log2((uint32_t)p->BK), first = index * steps;
-  const uint32_t begin = sgemm__share_of(p, first), end = sgemm__share_of(p, first + steps - 1) + 1; /* of its shares */
-  const uint32_t each = (end - begin + p->sums - 1) >> log_sums, from = begin + part * each;
+  const uint32_t begin = sgemm__share_of(p, index, steps), last = sgemm__share_of(p, index + 1, steps);
+  const uint32_t end = last + (sgemm__share_begin(p, last) < first + steps); /* of its shares */
+  const uint32_t each = (end - begin + p->sums - 1) >> log_sums, before = part * each, from = begin + before;
   const uint32_t rest = from < end ? end - from : 0, parts = rest < each ? rest : each;
   const uint32_t number = sgemm__whole_tiles(p) + index, tiles = p->tiles_m * p->tiles_n;
   const uint32_t matrix = number < tiles ? 0 : number / tiles;
@@ -1914,7 +1916,7 @@ SGEMM__DEVICE void sgemm__sum_shares(const sgemm__args *p, int threads, float *s
     for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
       if (i + (uint32_t)ahead < parts)
         sgemm__load_result4(r[ahead],
-                            from + i + (uint32_t)ahead == begin ? next + tile_floats : next); /* see sgemm__job */
+                            before + i + (uint32_t)ahead == 0 ? next + tile_floats : next); /* see sgemm__job */
       next += 2 * tile_floats;
       sgemm__converge();
     }
@@ -2626,6 +2628,8 @@ static cudaError_t sgemm__read_machine(int device, sgemm_machine *out) {
   if (error == cudaSuccess)
     error = cudaDeviceGetAttribute(&out->shared_per_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&out->l2_bytes, cudaDevAttrL2CacheSize, device);
+  if (error == cudaSuccess)
     error = cudaFuncGetAttributes(&attributes, (const void *)sgemm_sum_planes);
   if (error != cudaSuccess)
     return error;
@@ -2828,7 +2832,7 @@ sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream s
 
 sgemm_status sgemm_machine_query(sgemm_machine *out) {
   /* One SM, on which clusters run, with nominal figures. */
-  const sgemm_machine model = {1, 90, 128, 1000, 100.0, 227 * 1024, 1};
+  const sgemm_machine model = {1, 90, 128, 1000, 100.0, 227 * 1024, 1, 1 << 20};
   *out = model;
   return SGEMM_SUCCESS;
 }

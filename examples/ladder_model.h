@@ -130,7 +130,8 @@ static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
                                  d->clock_mhz,
                                  d->bandwidth_gbs,
                                  (int)(d->shared_per_sm - d->shared_reserved),
-                                 0};
+                                 0,
+                                 (int)d->l2_bytes};
   const sgemm_plan row = {(sgemm_variant)s, 1, 1};
   return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, &machine) : row;
 }

@@ -195,7 +195,7 @@ static int measure(const char *path, const char *shapes) {
 
 /* The GPU; where there is none, the one that the committed times were measured on. */
 static void this_machine(sgemm_machine *machine) {
-  const sgemm_machine h200 = {132, 90, 128, 1980, 4814.0, 227 * 1024, 1};
+  const sgemm_machine h200 = {132, 90, 128, 1980, 4814.0, 227 * 1024, 1, 50 << 20};
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
   if (sgemm_machine_query(machine) == SGEMM_SUCCESS)
     return;

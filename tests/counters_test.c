@@ -481,8 +481,9 @@ static void ranks_and_planes(sgemm_variant variant) {
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
       COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 2 + 2));
     }
-    if (v->packs) { /* of six tiles four SMs share two, each in two parts; seven SMs all six */
-      const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, s, 0.5f),
+    if (v->packs) { /* of six tiles four SMs share two, each in two parts, of an odd k too; seven SMs all six */
+      const size odd = {s.m, s.n, 9 * v->BK};
+      const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, odd, 0.5f),
                          six = counts_of_plan(variant, 1, 7, ops, s, 0.5f);
       const int64_t tile = v->BM * v->BN;
       COUNT(v, ops, &two, fma_threads, 2 * tile);

@@ -212,6 +212,7 @@ Test(device, machine) {
   cr_assert(m.arch >= 75 && m.arch <= 10 * d.major + d.minor, "%d", m.arch);
   cr_assert(fabs(m.bandwidth_gbs - d.bandwidth_gbs) <= 1e-6 * d.bandwidth_gbs, "%g", m.bandwidth_gbs);
   cr_assert(m.shared_per_block >= 48 * 1024 && m.shared_per_block <= d.shared_per_sm, "%d", m.shared_per_block);
+  cr_assert(m.l2_bytes == d.l2_bytes, "%d", m.l2_bytes);
   cr_assert(sgemm_machine_query(&again) == SGEMM_SUCCESS && again.multiprocessors == m.multiprocessors &&
                 again.arch == m.arch && again.shared_per_block == m.shared_per_block,
             "remembered");

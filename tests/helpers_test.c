@@ -291,12 +291,13 @@ enum { ARCHITECTURE_COUNT = sizeof ARCHITECTURES / sizeof *ARCHITECTURES, MACHIN
 
 static sgemm_machine machine(int i) {
   const int *arch = ARCHITECTURES[i / 5];
-  const sgemm_machine m = {MULTIPROCESSORS[i % 5], arch[0], arch[0] <= 80 ? 64 : 128, 1800, 2000.0, arch[1] * 1024, 0};
+  const sgemm_machine m = {
+      MULTIPROCESSORS[i % 5], arch[0], arch[0] <= 80 ? 64 : 128, 1800, 2000.0, arch[1] * 1024, 0, 40 << 20};
   return m;
 }
 
 static sgemm_machine h200_machine(void) {
-  const sgemm_machine m = {132, 90, 128, 1980, 4814.7, 227 * 1024, 1};
+  const sgemm_machine m = {132, 90, 128, 1980, 4814.7, 227 * 1024, 1, 50 << 20};
   return m;
 }
 
@@ -483,6 +484,35 @@ Test(selection, beta_counts) {
   p.beta = 0.5f;
   plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
   cr_assert(sgemm_variant_get(plan.variant)->stage == SGEMM_STAGE_async, "%s", sgemm_variant_get(plan.variant)->name);
+}
+
+/* Where operands are more than the L2 holds, shares are whole parts of tiles, so that who takes in the same does so at the same
+   time; where it holds them, every SM has a share. */
+Test(selection, the_l2_counts) {
+  sgemm_machine m = h200_machine();
+  sgemm_params p = sgemm_params_init(SGEMM_T, SGEMM_N, 256, 256, 100000);
+  int large;
+  compile(SGEMM_STAGE_COUNT);
+  point(&p, INT64_MAX);
+  for (large = 0; large < 2; large++) {
+    const sgemm_plan plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+    const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
+    const int tiles = 256 / v->BM * (256 / v->BN);
+    cr_assert(v->packs && plan.planes > tiles && (plan.planes % tiles == 0) == !large, "%s in %d shares", v->name,
+              plan.planes);
+    m.l2_bytes = 1 << 30;
+  }
+}
+
+/* Of tiles that keep the SMs at work alike, those that take in less are chosen, since that takes power. */
+Test(selection, power_counts) {
+  const sgemm_machine m = h200_machine();
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 128, 4096, 4096);
+  const sgemm_variant_info *v;
+  compile(SGEMM_STAGE_COUNT);
+  point(&p, INT64_MAX);
+  v = sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_COUNT, &m).variant);
+  cr_assert(v->packs && v->BM * v->BN >= 8192, "%s", v->name);
 }
 
 /* A row runs in ranks that follow from k alone, whatever is free: sgemm_run_variant()'s bits depend on neither m nor batch. */
