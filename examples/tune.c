@@ -348,7 +348,7 @@ static void report(samples *s, const sgemm__figures *f) {
 }
 
 static int check(const char *path) {
-  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0}};
+  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0, 0}};
   const int status = read_samples(&s, path);
   this_machine(&s.machine);
   if (status == 0)
@@ -358,7 +358,7 @@ static int check(const char *path) {
 }
 
 static int fit(const char *path) {
-  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0}};
+  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0, 0}};
   sgemm__figures f = sgemm__measured;
   double *const common[] = {&f.launch, &f.cluster, &f.planes,  &f.plane,  &f.warps, &f.copy,
                             &f.place,  &f.guard,   &f.latency, &f.ingest, &f.memory};
