@@ -1308,7 +1308,7 @@ static inline sgemm_status sgemm__run_packed(const sgemm_plan *plan, const sgemm
     return status;
   if (bytes == INT64_MAX ||
       (double)tiles_m * (double)tiles_n * (double)args.batch + 2.0 * plan->planes > 2147483647.0 ||
-      steps >= 4294967296.0 || blocks > 2147483647 || sums > 2147483647 || args.batch > (int64_t)65535 * 65535)
+      steps >= 2147483648.0 || blocks > 2147483647 || sums > 2147483647 || args.batch > (int64_t)65535 * 65535)
     return SGEMM_ERROR_GRID;
   args.tiles_m = (uint32_t)tiles_m;
   args.tiles_n = (uint32_t)tiles_n;

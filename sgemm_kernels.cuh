@@ -1809,7 +1809,8 @@ SGEMM__DEVICE uint32_t sgemm__whole_tiles(const sgemm__args *p) {
 
 /* The first of the steps of BK, of all shared tiles one behind the other, that a share gets: share / p->shares of them, rounded
    down. So each tile begins with a share where shares are a multiple of tiles. p->share_steps was rounded up, by what makes
-   less than 2^-16 of a step here; true quotients are whole or 1 / p->shares and more below the next whole. */
+   less than 2^-16 of a step here; true quotients are whole or 1 / p->shares and more below the next whole. All steps are
+   fewer than 2^31, so that this is right for one share beyond the last, too. */
 SGEMM__DEVICE uint32_t sgemm__share_begin(const sgemm__args *p, uint32_t share) {
   return (uint32_t)(share * p->share_steps >> 32);
 }
