@@ -241,15 +241,16 @@ static void plan_case(sgemm_variant variant, int ranks, int planes, int shape, i
   CHECK(problem_solve(&q, schedule(c)));
 }
 
-/* Six tiles, or twelve, shared by fewer blocks and by more, with and without a common divisor; where a share's part of a step,
-   left out, makes it begin with the next tile; and by so many more than there are steps that most of them have nothing to do
-   and several warps sum a tile's parts. */
+/* Six tiles, or twelve, shared by fewer blocks and by more, with and without a common divisor; by so many more than there are
+   steps that some have nothing to do; where a share's part of a step, left out, makes it begin with the next tile; and by so
+   many that several warps sum a tile's parts. */
 static void shared_tiles(sgemm_variant variant) {
-  static const int shares[5] = {4, 9, 10, 25, 100};
+  static const int shares[6] = {4, 9, 10, 100, 25, 100}, steps[6] = {5, 5, 5, 5, 5, 8};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int i;
-  for (i = 0; i < 5; i++) {
-    problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v->BM + 2, 2 * v->BN + 3, 5 * v->BK + 3, EXACT);
+  for (i = 0; i < 6; i++) {
+    problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v->BM + 2, 2 * v->BN + 3, steps[i] * v->BK + 3,
+                           EXACT);
     q.p.batch = 1 + i % 2;
     q.p.alpha = -0.5f;
     q.p.beta = i == 1 ? 0.0f : 2.0f;
