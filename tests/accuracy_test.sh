@@ -45,10 +45,10 @@ same "rules of one input" "E G" "$(sed -nE 's/^rule (.) kept by strict: .*/\1/p'
 
 # The picture, where there is matplotlib.
 if /usr/bin/python3 -c 'import matplotlib' 2> /dev/null; then
-  check "picture" /usr/bin/python3 "$root/examples/accuracy.py" --out "$work/errors.svg" "$work/errors.csv"
-  same "lines of the picture" "$((modes + 2))" "$(grep -cE '<!-- (strict|tensor|chain)' "$work/errors.svg")"
-  refuse "no such input in the picture" "no rows of the input none" /usr/bin/python3 "$root/examples/accuracy.py" \
-    --input none --out "$work/none.svg" "$work/errors.csv"
+  check "picture" "$root/tools/pictures.py" accuracy --out "$work/errors.png" "$work/errors.csv"
+  same "PNG" "89504e47" "$(head -c 4 "$work/errors.png" | od -An -tx1 | tr -d ' ')"
+  refuse "no such input in the picture" "no rows of the input none" "$root/tools/pictures.py" accuracy --input none \
+    --out "$work/none.png" "$work/errors.csv"
 else
   skip "picture" "no matplotlib"
 fi

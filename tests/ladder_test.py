@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ladder_test.py LADDER ROOFLINE [unittest's arguments]: the ladder on the CPU model, from arguments to pictures."""
+"""ladder_test.py LADDER PICTURES [unittest's arguments]: the ladder on the CPU model, from arguments to pictures."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ HEADER = "name,m,n,k,batch,op\n"
 STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered", "async",
           "splitk", "gemv", "tma"]
 
-ladder = roofline = None  # absolute paths
+ladder = pictures = None  # absolute paths
 
 
 class LadderTest(unittest.TestCase):
@@ -613,6 +613,16 @@ class Gpu(LadderTest):
         rows = csv.DictReader(io.StringIO((self.directory / "x.csv").read_text()))
         self.assertEqual([row["shape"] for row in rows], ["fits", "fits"])
 
+    def test_pictures(self):
+        """pictures.py draws what the ladder writes."""
+        if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no matplotlib for /usr/bin/python3")
+        self.suite("--production-only", "--hot", "--cold")
+        for file in ("x.csv", "x.json"):
+            run = self.run_program(pictures, "speedup", "--out", "x.png", file, env={"MPLCONFIGDIR": str(self.directory)})
+            self.assertEqual(run, (0, "", ""))
+            self.assertTrue((self.directory / "x.png").read_bytes().startswith(b"\x89PNG"))
+
     def test_options_of_the_model(self):
         for option in ["--gpu", "--peak", "--bandwidth"]:
             status, out, err = self.run_program(self.program, option, "1")
@@ -620,52 +630,10 @@ class Gpu(LadderTest):
             self.assertIn("this is the GPU build", err)
 
 
-class Pictures(LadderTest):
-    def setUp(self):
-        super().setUp()
-        if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
-            self.skipTest("no matplotlib for /usr/bin/python3")
-
-    def draw(self, *files):
-        return self.run_program(roofline, "--out", "pictures", *files, env={"MPLCONFIGDIR": str(self.directory)})
-
-    def pictures(self):
-        return sorted(path.name for path in (self.directory / "pictures").iterdir())
-
-    def test_counts_alone(self):
-        self.accepted("--sizes", "64", "--json", "counts.json")
-        status, out, err = self.draw("counts.json")
-        self.assertEqual((status, out, len(err.splitlines())), (0, "", 2), err)
-        self.assertEqual(self.pictures(), ["roofline.png", "roofline.svg"])
-
-    def test_rates_and_counts(self):
-        counts = json.loads(self.accepted("--sizes", "64", "--json", "-"))
-        (self.directory / "counts.json").write_text(json.dumps(counts))
-        others = [{"variant": name, "stage": None} for name in ("cublas", "production")]
-        timed = [{"variant": row["variant"], "stage": row["stage"], "gflops": 1e3 * (i + 1), "m": n, "n": n, "k": n,
-                  "batch": 1, "op": "NN", "mode": "hot"}
-                 for n in (64, 128) for i, row in enumerate(counts["benchmarks"] + others)]
-        context = {"gpu": "a GPU", "ffma_gflops": 2e4, "copy_gbs": 1e3, "peak_gflops": 2.1e4, "bandwidth_gbs": 1.1e3}
-        (self.directory / "rates.json").write_text(json.dumps({"context": context, "benchmarks": timed}))
-        self.assertEqual(self.draw("rates.json", "counts.json"), (0, "", ""))
-        self.assertEqual(self.pictures(), [f"{name}.{suffix}" for name in ("ladder", "rates", "roofline")
-                                           for suffix in ("png", "svg")])
-        for name in self.pictures():
-            content = (self.directory / "pictures" / name).read_bytes()
-            self.assertTrue(content.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml"))
-            self.assertGreater(len(content), 5000)
-
-    def test_wrong_files(self):
-        for text in ["", "[]", "{}", '{"context": {}}']:
-            (self.directory / "x.json").write_text(text)
-            status, out, err = self.draw("x.json")
-            self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
-
-
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    ladder, roofline = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+    ladder, pictures = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
     result = unittest.main(exit=False).result
     print(f"{result.testsRun} tests, {len(result.skipped)} skipped")
     sys.exit(not result.wasSuccessful() or result.testsRun == 0)
