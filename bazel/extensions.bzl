@@ -1,8 +1,10 @@
 """The repositories of //bazel:repositories.bzl that no registry has, for MODULE.bazel."""
 
 load("//bazel:local_cuda.bzl", "local_cuda")
+load("//bazel:local_stages.bzl", "local_stages")
 
-def _toolkit_impl(_module_ctx):
+def _local_impl(_module_ctx):
     local_cuda(name = "cuda")
+    local_stages(name = "sgemm_stages")
 
-toolkit = module_extension(implementation = _toolkit_impl)
+local = module_extension(implementation = _local_impl)

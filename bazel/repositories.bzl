@@ -1,6 +1,7 @@
 """What a WORKSPACE needs beyond Bazel itself: nothing is downloaded."""
 
 load("//bazel:local_cuda.bzl", "local_cuda")
+load("//bazel:local_stages.bzl", "local_stages")
 
 def _native_rules_impl(rctx):
     rctx.file("BUILD")
@@ -38,3 +39,5 @@ def sgemm_repositories():
         )
     if "cuda" not in known:
         local_cuda(name = "cuda")
+    if "sgemm_stages" not in known:
+        local_stages(name = "sgemm_stages")

@@ -1,21 +1,7 @@
-"""The stages, in reading order: the one list that the build knows."""
+"""What can be linked: one stage alone, all stages, or the production variants with selection by shape."""
 
-STAGES = [
-    "naive",
-    "coalesced",
-    "tiled",
-    "tile1d",
-    "tile2d",
-    "vectorized",
-    "warptiled",
-    "doublebuffered",
-    "async",
-    "splitk",
-    "gemv",
-    "tma",
-]
+load("@sgemm_stages//:stages.bzl", "STAGES")
 
-# Every implementation that can be linked: one stage alone, all of them, or the production rows and selection by shape.
 BUILDS = ["production", "all"] + STAGES
 
 def stage_defines(build):

@@ -6,7 +6,7 @@ load("@cuda//:defs.bzl", "CUDA_FOUND")
 load("//bazel:copts.bzl", "SGEMM_COPTS")
 load("//bazel:cuda.bzl", "requires_cuda")
 
-def example(name, srcs, implementation = "", cpu_implementation = None, cpu_deps = [], cuda_deps = []):
+def program(name, srcs, implementation = "", cpu_implementation = None, deps = [], cpu_deps = [], cuda_deps = []):
     """NAME_cpu and NAME_cuda are the two builds; NAME picks one as it starts.
 
     They link //:sgemm_cpu and //:sgemm_cuda plus the suffix `implementation`, the former plus `cpu_implementation` if that is given.
@@ -15,8 +15,8 @@ def example(name, srcs, implementation = "", cpu_implementation = None, cpu_deps
         name = name + "_cpu",
         srcs = srcs,
         copts = SGEMM_COPTS,
-        deps = cpu_deps + [
-            ":machine_cpu",
+        deps = deps + cpu_deps + [
+            "//examples:machine_cpu",
             "//:sgemm_cpu" + (cpu_implementation or implementation),
         ],
     )
@@ -25,8 +25,8 @@ def example(name, srcs, implementation = "", cpu_implementation = None, cpu_deps
         srcs = srcs,
         copts = SGEMM_COPTS,
         target_compatible_with = requires_cuda(),
-        deps = cuda_deps + [
-            ":machine_cuda",
+        deps = deps + cuda_deps + [
+            "//examples:machine_cuda",
             "//:sgemm_cuda" + implementation,
         ],
     )

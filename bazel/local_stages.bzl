@@ -1,0 +1,45 @@
+"""The names of the stages as a repository, read from the tables of sgemm/variants.h: the build keeps no list of its own."""
+
+def _rows(text, table):
+    """The columns of each row X(...) of a table."""
+    rows = []
+    for line in text.partition("#define {}(X)".format(table))[2].split("\n")[1:]:
+        row = line.strip()
+        if row.startswith("X("):
+            rows.append([column.strip() for column in row[2:].split(",")])
+        if not row.endswith("\\"):
+            break
+    if not rows:
+        fail("sgemm/variants.h: {} has no rows".format(table))
+    return rows
+
+# The column `prod` of SGEMM_VARIANTS.
+_PRODUCTION = 12
+
+def _local_stages_impl(rctx):
+    header = rctx.read(rctx.attr.header)
+    stages = [row[0] for row in _rows(header, "SGEMM_STAGES")]
+    production = {stage: [] for stage in stages}
+    for row in _rows(header, "SGEMM_VARIANTS"):
+        if row[0] not in production or row[_PRODUCTION] not in ["0", "1"]:
+            fail("sgemm/variants.h: a row of no stage, or whose column prod is neither 0 nor 1: X({}".format(", ".join(row)))
+        production[row[0]].append(row[_PRODUCTION])
+    rctx.file("BUILD")
+    rctx.file("stages.bzl", "\n".join([
+        '"""Written by local_stages of //bazel:local_stages.bzl."""',
+        "STAGES = {}".format(stages),
+        "# Stages whose variants the production build has, all of them or some.",
+        "PRODUCTION_ALL = {}".format([stage for stage in stages if "0" not in production[stage]]),
+        "PRODUCTION_SOME = {}".format([stage for stage in stages if "0" in production[stage] and "1" in production[stage]]),
+        "",
+    ]))
+
+# The label is a dependency: Bazel reads the header again when it has changed.
+local_stages = repository_rule(
+    implementation = _local_stages_impl,
+    attrs = {"header": attr.label(
+        allow_single_file = True,
+        default = "//:sgemm/variants.h",
+    )},
+    local = True,
+)

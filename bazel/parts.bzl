@@ -1,0 +1,46 @@
+"""The CUDA implementation, compiled in parts on all cores: SGEMM_PART leaves one stage's kernels in an object."""
+
+load("@rules_cc//cc:defs.bzl", "cc_library")
+load("@sgemm_stages//:stages.bzl", "PRODUCTION_ALL", "PRODUCTION_SOME", "STAGES")
+load("//bazel:copts.bzl", "SGEMM_CUDA_COPTS", "SGEMM_HOST_COPTS")
+load("//bazel:cuda.bzl", "cuda_library", "requires_cuda")
+load("//bazel:stages.bzl", "BUILDS", "stage_defines")
+
+def _part(name, part, build):
+    cuda_library(
+        name = name,
+        srcs = ["cuda/sgemm.cu"],
+        copts = SGEMM_CUDA_COPTS,
+        host_copts = SGEMM_HOST_COPTS,
+        local_defines = stage_defines(build) + ["SGEMM_PART=" + part],
+        tags = ["manual"],
+        visibility = ["//visibility:private"],
+        deps = [
+            ":sgemm",
+            "@cuda//:cuda_runtime_static",
+        ],
+    )
+
+def sgemm_cuda_libraries():
+    """:sgemm_cuda_BUILD for each of BUILDS: a host part of its own, and kernels that builds with the same variants share.
+
+    A stage's kernels do not depend on the build, only the choice of its variants does. So the object with all variants of a
+    stage serves the build of that stage, `all`, and production where production has all of them.
+    """
+    for stage in STAGES + ["tensor"]:
+        _part("sgemm_cuda_kernels_" + stage, stage, "all")
+    for stage in PRODUCTION_SOME:
+        _part("sgemm_cuda_kernels_{}_production".format(stage), stage, "production")
+    kernels = {stage: [":sgemm_cuda_kernels_" + stage] for stage in STAGES}
+    kernels["all"] = [":sgemm_cuda_kernels_" + stage for stage in STAGES + ["tensor"]]
+    kernels["production"] = [":sgemm_cuda_kernels_" + stage for stage in PRODUCTION_ALL + ["tensor"]] + \
+                            [":sgemm_cuda_kernels_{}_production".format(stage) for stage in PRODUCTION_SOME]
+    for build in BUILDS:
+        _part("sgemm_cuda_host_" + build, "host", build)
+        cc_library(
+            name = "sgemm_cuda_" + build,
+            # Wildcards build the two that hold every stage.
+            tags = ["manual"] if build in STAGES else [],
+            target_compatible_with = requires_cuda(),
+            deps = [":sgemm_cuda_host_" + build] + kernels[build],
+        )
