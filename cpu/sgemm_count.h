@@ -30,7 +30,7 @@ typedef enum sgemm__count_kind {
   SGEMM__COUNT_STORE_GLOBAL,
   SGEMM__COUNT_LOAD_SHARED,
   SGEMM__COUNT_STORE_SHARED,
-  SGEMM__COUNT_LOAD_DEALT /* from shared memory by ldmatrix, of which each lane tells a part's address */
+  SGEMM__COUNT_LOAD_MATRIX /* from shared memory by ldmatrix, of which each lane tells a part's address */
 } sgemm__count_kind;
 
 #if !SGEMM_CPU_COUNT
@@ -231,7 +231,7 @@ static void sgemm__count_record_done(sgemm_counts *c, const sgemm__count_record 
     c->global_store_bytes += bytes;
     break;
   case SGEMM__COUNT_LOAD_SHARED:
-  case SGEMM__COUNT_LOAD_DEALT:
+  case SGEMM__COUNT_LOAD_MATRIX:
     c->shared_load_requests++;
     sgemm__count_wavefronts(r, &c->shared_load_wavefronts, &c->shared_load_conflicts);
     c->shared_load_bytes += bytes;

@@ -1,18 +1,21 @@
-/* sgemm_cpu.h: the CUDA execution model on the CPU, for the kernels of sgemm_kernels.cuh and sgemm_tensor.cuh compiled as C11
-   by gcc or clang. A functional model for tests and study, not a fast BLAS.
+/* sgemm_cpu.h: the CUDA execution model on the CPU, for the kernels of sgemm_kernels.cuh and sgemm_tensor_variant.cuh
+   compiled as C11 by gcc or clang. A functional model for tests and study, not a fast BLAS.
 
-   A block's threads are fibers of one OS thread (ucontext of libc); a barrier switches to the next fiber, so between two
-   barriers the threads run one after the other in an order that sgemm_model.h sets. So do waits for mbarriers, for a warp
-   and for tensor cores, whose fiber takes another turn when there is nothing to wait for. Shared arrays are static and
-   thread-local. Blocks are dealt to as many OS threads as there are cores. Three faults end a launch, of which a GPU lets
-   the first two pass, or hangs:
-     divergence   at a barrier some threads are at another one or have left the kernel; or all that have not wait for what
+   A block's threads are fibers of one OS thread (ucontext of libc); a barrier switches to the next fiber, so between
+   two barriers the threads run one after the other in an order that sgemm_model.h sets. So do waits for mbarriers, for
+   a warp and for tensor cores, whose fiber takes another turn when there is nothing to wait for. Shared arrays are
+   static and thread-local. Blocks are dealt to as many OS threads as there are cores. Three faults end a launch, of
+   which a GPU lets the first two pass, or hangs:
+     divergence   at a barrier some threads are at another one or have left the kernel; or all that have not wait for
+     what
                   none of them brings; or a block ends before a copy to it has;
-     unwritten    a thread reads a word of shared memory that no thread of its block has written: at the start of a block
+     unwritten    a thread reads a word of shared memory that no thread of its block has written: at the start of a
+     block
                   each word holds a NaN of its own (SGEMM__CPU_UNWRITTEN), which no arithmetic produces. An input that
                   holds these very bits is taken for one;
      misaligned   a 128-bit access is not at a multiple of 16 bytes.
-   SGEMM_CPU_COUNT=1 adds the counters of sgemm_count.h; by default they are no code at all.                           */
+   SGEMM_CPU_COUNT=1 adds the counters of sgemm_count.h; by default they are no code at all.
+   */
 #ifndef SGEMM_CPU_H
 #define SGEMM_CPU_H
 
@@ -48,7 +51,7 @@
 #define SGEMM_CPU_COUNT 0
 #endif
 
-typedef void (*sgemm__kernel)(const sgemm__args args);
+typedef void (*sgemm__kernel)(const void *args);
 
 enum { SGEMM__CPU_STACK = 64 * 1024 };   /* bytes of a fiber: a kernel's registers take up to 5 KB, more under ASan */
 enum { SGEMM__CPU_ARRAYS = 8 };          /* shared arrays of a kernel's cluster, at most */
@@ -70,8 +73,9 @@ typedef struct sgemm__mbarrier {
   uint32_t phase; /* the number of phases that have ended */
 } sgemm__mbarrier;
 
-/* A bulk copy under way: `rows` rows of `wide` bytes, `apart` from one to the next in memory and `pitch` in shared memory, and
-   zeros for what is left of `bytes`; `swizzled` in rows of 8 quads, of which row r has quad c at place c ^ r % 8. */
+/* A bulk copy under way: `rows` rows of `wide` bytes, `apart` from one to the next in memory and `pitch` in shared
+   memory, and zeros for what is left of `bytes`; `swizzled` in rows of 8 quads, of which row r has quad c at place c ^
+   r % 8. */
 typedef struct sgemm__cpu_bulk {
   void *to;
   const void *from;
@@ -83,15 +87,15 @@ typedef struct sgemm__cpu_bulk {
 
 /* Matrices of 8 rows x 8 k in shared memory, 16 bytes a row: along k one follows the other, along the rows they are
    group_bytes apart. */
-typedef struct sgemm__matrices {
+typedef struct sgemm__matrix_descriptor {
   const char *first;
   int group_bytes;
-} sgemm__matrices;
+} sgemm__matrix_descriptor;
 
 /* A thread's part of a product on tensor cores. */
 typedef struct sgemm__cpu_product {
   float *d;
-  sgemm__matrices a, b;
+  sgemm__matrix_descriptor a, b;
   int add, format, N;
 } sgemm__cpu_product;
 
@@ -111,7 +115,7 @@ typedef struct sgemm__cpu_fiber {
 /* One launch, shared by the workers that run its blocks. */
 typedef struct sgemm__cpu_grid {
   sgemm__kernel kernel;
-  const sgemm__args *args;
+  const void *args;
   sgemm__grid size;
   sgemm_model model;
   atomic_llong next_block;
@@ -143,8 +147,8 @@ typedef struct sgemm__cpu_worker {
   int array_count;
   char *dynamic[8];                    /* each block's dynamic shared memory */
   sgemm__mbarrier warps[32], turns[2]; /* of the block that runs */
-  sgemm__mbarrier some;                /* of its threads: see sgemm__barrier_of() */
-  uintptr_t told[32][2][32];           /* and what the lanes of a warp tell each other: see sgemm__load_dealt() */
+  sgemm__mbarrier some;                /* of its threads: see sgemm__barrier_threads() */
+  uintptr_t told[32][2][32];           /* and what the lanes of a warp tell each other: see sgemm__ldmatrix_floats() */
   sgemm__cpu_bulk *bulk;               /* its copies under way, in the order of their issue */
   int bulk_count, bulk_capacity;
 } sgemm__cpu_worker;
@@ -196,7 +200,7 @@ static void sgemm__cpu_fiber_main(void) {
   __sanitizer_finish_switch_fiber(NULL, &w->scheduler_stack, &w->scheduler_stack_size);
 #endif
   for (;;) {
-    w->grid->kernel(*w->grid->args);
+    w->grid->kernel(w->grid->args);
     sgemm__cpu_running(w)->line = 0;
     sgemm__cpu_yield(w);
   }
@@ -224,7 +228,11 @@ static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *a
 
 /* ---- Primitives, in the order of sgemm_kernels.cuh --------------------------------------------------------------- */
 
-#define SGEMM__GLOBAL(name, threads, blocks) static void name
+#define SGEMM__GLOBAL(name, threads, blocks, type)                                                                     \
+  static void SGEMM__CAT(name, _body)(const type args);                                                                \
+  static void name(const void *args) { SGEMM__CAT(name, _body)(*(const type *)args); }                                 \
+  static void SGEMM__CAT(name, _body)(const type args)
+#define SGEMM__GLOBAL_TMA(name, threads, blocks) SGEMM__GLOBAL(name, threads, blocks, sgemm__tma_args)
 #define SGEMM__DEVICE static inline
 #define SGEMM__SHARED(array, count)                                                                                    \
   static _Thread_local _Alignas(16) float array[count];                                                                \
@@ -237,8 +245,8 @@ static void sgemm__cpu_fail(sgemm_status status, const char *what, const char *a
 #define SGEMM__SHARED_MBARRIERS(array, number)                                                                         \
   static _Thread_local sgemm__mbarrier array[number];                                                                  \
   sgemm__cpu_declare((float *)array, (number) * (sizeof *(array) / sizeof(float)), #array)
-#define SGEMM__SHARED_TASKS(array, number)                                                                             \
-  static _Thread_local sgemm__task array[number];                                                                      \
+#define SGEMM__SHARED_DESCRIPTORS(array, number)                                                                       \
+  static _Thread_local sgemm__tile_descriptor array[number];                                                           \
   sgemm__cpu_declare((float *)array, (number) * (sizeof *(array) / sizeof(float)), #array)
 #define SGEMM__KERNEL_POINTER(name) name
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
@@ -254,8 +262,8 @@ static inline void sgemm__cpu_unwrite(float *array, size_t count) {
     memcpy(&array[i], &unwritten, sizeof unwritten);
 }
 
-/* The first thread of a block to declare a shared array fills it with unwritten words. Dynamic shared memory is declared
-   for all blocks of a cluster before any of them runs, and gets its name from the kernel. */
+/* The first thread of a block to declare a shared array fills it with unwritten words. Dynamic shared memory is
+   declared for all blocks of a cluster before any of them runs, and gets its name from the kernel. */
 static inline void sgemm__cpu_declare(float *array, size_t count, const char *name) {
   sgemm__cpu_worker *w = sgemm__cpu;
   int a;
@@ -287,17 +295,19 @@ static void sgemm__cpu_unwritten(const float *p) {
 }
 
 static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
-static inline void sgemm__thread_counts_up(void) {}
-static inline int sgemm__elected(void) { return sgemm__cpu->thread % 32 == 0; }
-static inline uint32_t sgemm__cluster_size(void) { return sgemm__cpu->grid->size.ranks; }
+static inline void sgemm__assume_thread_index(void) {}
+static inline int sgemm__elect_one(void) { return sgemm__cpu->thread % 32 == 0; }
+static inline uint32_t sgemm__cluster_size(void) { return sgemm__cpu->grid->size.cluster; }
 static inline uint32_t sgemm__cluster_rank(void) { return (uint32_t)sgemm__cpu->rank; }
-static inline void sgemm__begin(void) {} /* a launch begins when the one before it has ended */
-static inline void sgemm__successor_may_come(void) {}
+static inline void sgemm__pdl_wait(void) {} /* a launch begins when the one before it has ended */
+static inline void sgemm__pdl_trigger(void) {}
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
-static inline uint32_t sgemm__blocks(void) { return sgemm__cpu->grid->size.x; }
+static inline uint32_t sgemm__grid_x(void) { return sgemm__cpu->grid->size.x; }
 static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }
 static inline void sgemm__converge(void) { sgemm__count_converge(); }
-static inline int sgemm__load_anyway(int faster) { return (void)faster, 0; } /* loads and counts what is used */
+static inline int sgemm__unconditional_prefetch(int faster) {
+  return (void)faster, 0;
+} /* loads and counts what is used */
 
 static inline int sgemm__log2(uint32_t x) { return 31 - __builtin_clz(x); }
 
@@ -429,9 +439,9 @@ static inline void sgemm__copy4_if(float *shared, const float *p, int inside) {
   sgemm__cpu_copy_later(shared, inside ? p : zeros, 4);
 }
 
-static inline void sgemm__copies_commit(void) { sgemm__cpu_running(sgemm__cpu)->group++; }
+static inline void sgemm__copy_commit(void) { sgemm__cpu_running(sgemm__cpu)->group++; }
 
-static inline void sgemm__copies_wait(int most) {
+static inline void sgemm__copy_wait(int most) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
   int done = 0;
   for (; done < f->count && f->copies[done].group < f->group - most; done++) {
@@ -444,7 +454,8 @@ static inline void sgemm__copies_wait(int most) {
     memmove(f->copies, f->copies + done, (size_t)f->count * sizeof *f->copies);
 }
 
-/* ---- The tensor modes' primitives --------------------------------------------------------------------------------- */
+/* ---- The tensor modes' primitives ---------------------------------------------------------------------------------
+   */
 
 static inline uint32_t sgemm__bits_of(float x) {
   uint32_t bits;
@@ -476,7 +487,8 @@ static inline void sgemm__store_global2(float *p, float x, float y) {
 
 static inline void sgemm__or_shared(uint32_t *p, uint32_t bits) { *p |= bits; }
 
-/* fp16 by rounding to nearest, ties to even, in integers: below 2^-14 a number of 2^-24s; a NaN is 0x7fff as on the GPU. */
+/* fp16 by rounding to nearest, ties to even, in integers: below 2^-14 a number of 2^-24s; a NaN is 0x7fff as on the
+   GPU. */
 static inline uint32_t sgemm__to_fp16(float x) {
   const uint32_t bits = sgemm__bits_of(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
   const uint32_t shift = size < 0x38800000 ? 126 - (size >> 23) : 13;
@@ -517,7 +529,7 @@ static inline void sgemm__mbarrier_init(sgemm__mbarrier *b, int count) {
   *b = fresh;
 }
 
-static inline void sgemm__mbarriers_ready(void) {}
+static inline void sgemm__mbarrier_init_fence(void) {}
 
 static inline void sgemm__cpu_initialized(const sgemm__mbarrier *b) {
   if (b->count == SGEMM__CPU_UNWRITTEN)
@@ -525,7 +537,7 @@ static inline void sgemm__cpu_initialized(const sgemm__mbarrier *b) {
 }
 
 /* So much of a phase has come: its end begins the next. */
-static inline void sgemm__cpu_came(sgemm__mbarrier *b, int arrivals, int bytes) {
+static inline void sgemm__cpu_mbarrier_progress(sgemm__mbarrier *b, int arrivals, int bytes) {
   b->arrivals -= arrivals;
   b->bytes -= bytes;
   if (b->arrivals == 0 && b->bytes == 0) {
@@ -536,13 +548,13 @@ static inline void sgemm__cpu_came(sgemm__mbarrier *b, int arrivals, int bytes) 
 
 static inline void sgemm__mbarrier_arrive(sgemm__mbarrier *b) {
   sgemm__cpu_initialized(b);
-  sgemm__cpu_came(b, 1, 0);
+  sgemm__cpu_mbarrier_progress(b, 1, 0);
 }
 
-static inline void sgemm__mbarrier_expect(sgemm__mbarrier *b, int bytes) {
+static inline void sgemm__mbarrier_arrive_expect_tx(sgemm__mbarrier *b, int bytes) {
   sgemm__cpu_initialized(b);
   b->bytes += bytes;
-  sgemm__cpu_came(b, 1, 0);
+  sgemm__cpu_mbarrier_progress(b, 1, 0);
 }
 
 static inline void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
@@ -551,7 +563,7 @@ static inline void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
     sgemm__cpu_pause(b, parity);
 }
 
-static inline sgemm__mbarrier *sgemm__held(sgemm__mbarrier *b) { return b; }
+static inline sgemm__mbarrier *sgemm__pin_pointer(sgemm__mbarrier *b) { return b; }
 
 /* A bulk copy takes place when no thread of the block can go on without one, and until then its words are unwritten. */
 static void sgemm__cpu_bulk_later(const sgemm__cpu_bulk *copy) {
@@ -581,18 +593,19 @@ static inline void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
   sgemm__cpu_bulk_later(&copy);
 }
 
-typedef sgemm__view sgemm__map;
-#define SGEMM__MAPS(a, b)
-#define SGEMM__MAPS_OF(args, shape, a, b)                                                                              \
-  const sgemm__map a = sgemm__view_of(&args, 0, shape.BM, shape.BK), b = sgemm__view_of(&args, 1, shape.BN, shape.BK);
+typedef sgemm__tensor_map_shape sgemm__tensor_map;
+#define SGEMM__MAKE_TENSOR_MAPS(args, shape, a, b)                                                                     \
+  const sgemm__tensor_map a = sgemm__tensor_map_shape_of(&args.gemm, 0, shape.BM, shape.BK);                           \
+  const sgemm__tensor_map b = sgemm__tensor_map_shape_of(&args.gemm, 1, shape.BN, shape.BK);
 
 /* What a tensor map may not say is a misalignment here; what lies outside of the matrix is zero. */
-static inline void sgemm__copy_box(float *shared, const sgemm__map *map, int x, int y, int matrix, sgemm__mbarrier *b) {
-  const int64_t wide = sgemm__max(0, map->wide - x < SGEMM__BOX ? map->wide - x : SGEMM__BOX);
-  const int64_t high = sgemm__max(0, map->high - y < map->rows ? map->high - y : map->rows);
+static inline void sgemm__copy_box(float *shared, const sgemm__tensor_map *map, int x, int y, int matrix,
+                                   sgemm__mbarrier *b) {
+  const int64_t wide = sgemm__max(0, map->row_length - x < SGEMM__BOX ? map->row_length - x : SGEMM__BOX);
+  const int64_t high = sgemm__max(0, map->rows - y < map->box_rows ? map->rows - y : map->box_rows);
   const sgemm__cpu_bulk copy = {shared,
                                 map->first + matrix * map->stride + y * map->ld + x,
-                                4 * SGEMM__BOX * map->rows,
+                                4 * SGEMM__BOX * map->box_rows,
                                 (int)high,
                                 4 * SGEMM__BOX,
                                 4 * (int)wide,
@@ -610,30 +623,30 @@ static inline void sgemm__copy_box(float *shared, const sgemm__map *map, int x, 
 /* Shared memory by number. */
 typedef uintptr_t sgemm__address;
 static inline sgemm__address sgemm__address_of(const void *p) { return (uintptr_t)p; }
-static inline sgemm__address sgemm__held_address(sgemm__address p) { return p; }
+static inline sgemm__address sgemm__pin_address(sgemm__address p) { return p; }
 static inline void sgemm__load_shared4_at(float *r, sgemm__address p) { sgemm__load_shared4(r, (const float *)p); }
 
-static inline void sgemm__reads_before_copies(void) {} /* reads take place when they are asked for */
+static inline void sgemm__fence_proxy_async(void) {} /* reads take place when they are asked for */
 
-/* The lanes of a warp wait for each other: unlike a GPU's they do not run in step, so that what one of them tells the block
-   would else be told before the others have got there. */
+/* The lanes of a warp wait for each other: unlike a GPU's they do not run in step, so that what one of them tells the
+   block would else be told before the others have got there. */
 static inline void sgemm__warp_barrier(void) {
   sgemm__mbarrier *b = &sgemm__cpu->warps[sgemm__thread() / 32];
   const int parity = b->phase & 1;
-  sgemm__cpu_came(b, 1, 0);
+  sgemm__cpu_mbarrier_progress(b, 1, 0);
   sgemm__mbarrier_wait(b, parity);
 }
 
-/* A lane tells its address and waits until all have. Each load has the other half of `told`, since the next begins while
-   some have yet to read: the one after it cannot. */
-static inline void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int apart) {
+/* A lane tells its address and waits until all have. Each load has the other half of `told`, since the next begins
+   while some have yet to read: the one after it cannot. */
+static inline void sgemm__ldmatrix_floats(float *r, sgemm__address p, int pieces, int apart) {
   const int warp = sgemm__thread() / 32, lane = sgemm__thread() % 32;
   sgemm__address(*told)[32] = sgemm__cpu->told[warp];
   const int half = (int)(sgemm__cpu->warps[warp].phase & 1);
   int i;
   sgemm__cpu_aligned((const float *)p);
   for (i = 0; i < pieces; i++)
-    sgemm__count_access(SGEMM__COUNT_LOAD_DEALT, (const float *)(p + (uintptr_t)(i * apart)), 4);
+    sgemm__count_access(SGEMM__COUNT_LOAD_MATRIX, (const float *)(p + (uintptr_t)(i * apart)), 4);
   told[half][lane] = p;
   sgemm__warp_barrier();
   for (i = 0; i < 4 * pieces; i++)
@@ -641,7 +654,7 @@ static inline void sgemm__load_dealt(float *r, sgemm__address p, int pieces, int
                               lane % 4);
 }
 
-static inline void sgemm__swap_lanes4(float *r, int mask) {
+static inline void sgemm__shuffle_xor4(float *r, int mask) {
   const int warp = sgemm__thread() / 32, lane = sgemm__thread() % 32;
   sgemm__address *told = sgemm__cpu->told[warp][sgemm__cpu->warps[warp].phase & 1];
   float other[4];
@@ -659,7 +672,7 @@ static inline void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition
     sgemm__mbarrier_arrive(b);
 }
 
-static inline uint32_t sgemm__quads_differ(const float *x, const float *y, int quads) {
+static inline uint32_t sgemm__vectors_differ(const float *x, const float *y, int quads) {
   uint32_t differ = 0;
   float a[4], b[4];
   int i;
@@ -671,51 +684,53 @@ static inline uint32_t sgemm__quads_differ(const float *x, const float *y, int q
   return differ;
 }
 
-#define SGEMM__HAS_wgmma 1
+#define SGEMM__HAS_SM90A 1
 
-static inline void sgemm__more_registers(void) {}
-static inline void sgemm__fewer_registers(void) {}
-static inline void sgemm__registers_to_multiply(int threads) { (void)threads; }
-static inline void sgemm__registers_to_copy(void) {}
+static inline void sgemm__setmaxnreg_tensor_consumer(void) {}
+static inline void sgemm__setmaxnreg_tensor_producer(void) {}
+static inline void sgemm__setmaxnreg_consumer(int threads) { (void)threads; }
+static inline void sgemm__setmaxnreg_producer(void) {}
 
-static inline void sgemm__turn_give(int warpgroup) { sgemm__cpu_came(&sgemm__cpu->turns[warpgroup], 1, 0); }
-static inline void sgemm__turn_wait(int warpgroup) {
+static inline void sgemm__order_arrive(int warpgroup) {
+  sgemm__cpu_mbarrier_progress(&sgemm__cpu->turns[warpgroup], 1, 0);
+}
+static inline void sgemm__order_wait(int warpgroup) {
   const int parity = sgemm__cpu->turns[warpgroup].phase & 1;
-  sgemm__turn_give(warpgroup);
+  sgemm__order_arrive(warpgroup);
   sgemm__mbarrier_wait(&sgemm__cpu->turns[warpgroup], parity);
 }
 
-static inline void sgemm__barrier_of(int threads) {
+static inline void sgemm__barrier_threads(int threads) {
   sgemm__mbarrier *b = &sgemm__cpu->some;
   int parity;
   if (b->count == 0)
     sgemm__mbarrier_init(b, threads);
   parity = (int)(b->phase & 1);
-  sgemm__cpu_came(b, 1, 0);
+  sgemm__cpu_mbarrier_progress(b, 1, 0);
   sgemm__mbarrier_wait(b, parity);
 }
 
-static inline sgemm__matrices sgemm__matrices_at(const void *p, int group_bytes) {
-  const sgemm__matrices m = {(const char *)p, group_bytes};
+static inline sgemm__matrix_descriptor sgemm__matrix_descriptor_at(const void *p, int group_bytes) {
+  const sgemm__matrix_descriptor m = {(const char *)p, group_bytes};
   return m;
 }
 
-static inline sgemm__matrices sgemm__matrices_behind(sgemm__matrices m, int bytes) {
+static inline sgemm__matrix_descriptor sgemm__matrix_descriptor_advance(sgemm__matrix_descriptor m, int bytes) {
   m.first += bytes;
   return m;
 }
 
 /* 16 k of a row, taken apart: significands of `fraction` bits behind the point, and exponents, which are -126 for 0 and
    beyond all others for NaN and Inf. */
-typedef struct sgemm__cpu_parts {
+typedef struct sgemm__cpu_decoded {
   int32_t significand[16], exponent[16];
-} sgemm__cpu_parts;
+} sgemm__cpu_decoded;
 
 enum { SGEMM__CPU_NONFINITE = 4096 };
 
 static inline int sgemm__cpu_fraction(int format) { return format == SGEMM_FORMAT_fp16x3 ? 10 : 7; }
 
-static inline void sgemm__cpu_take_apart(sgemm__cpu_parts *x, sgemm__matrices m, int row, int format) {
+static inline void sgemm__cpu_decode(sgemm__cpu_decoded *x, sgemm__matrix_descriptor m, int row, int format) {
   const int fraction = sgemm__cpu_fraction(format), bias = format == SGEMM_FORMAT_fp16x3 ? 15 : 127;
   const char *at = m.first + row / 8 * m.group_bytes + row % 8 * 16;
   int k;
@@ -737,11 +752,11 @@ static inline void sgemm__cpu_take_apart(sgemm__cpu_parts *x, sgemm__matrices m,
   }
 }
 
-/* c + the sum of 16 products as Hopper's tensor cores round it: all 17 are cut off 25 bits below the largest exponent among
-   them, summed exactly, and the sum is cut off to fp32. A product's exponent is the sum of its factors', so that its
-   significand is below 4. Source: MMA-Sim, https://github.com/microsoft/MMA-Sim, nv_fused_dot_add. The guard keeps NaN and
-   Inf from every result, so that they need be told from numbers only. */
-static inline float sgemm__cpu_dot(const sgemm__cpu_parts *a, const sgemm__cpu_parts *b, float c, int fraction) {
+/* c + the sum of 16 products as Hopper's tensor cores round it: all 17 are cut off 25 bits below the largest exponent
+   among them, summed exactly, and the sum is cut off to fp32. A product's exponent is the sum of its factors', so that
+   its significand is below 4. Source: MMA-Sim, https://github.com/microsoft/MMA-Sim, nv_fused_dot_add. The guard keeps
+   NaN and Inf from every result, so that they need be told from numbers only. */
+static inline float sgemm__cpu_dot(const sgemm__cpu_decoded *a, const sgemm__cpu_decoded *b, float c, int fraction) {
   const uint32_t bits = sgemm__bits_of(c), size = bits & 0x7fffffff;
   const int32_t c_exponent = size >> 23 > 0 ? (int32_t)(size >> 23) - 127 : -126;
   int32_t top = c_exponent, shift;
@@ -768,14 +783,15 @@ static inline float sgemm__cpu_dot(const sgemm__cpu_parts *a, const sgemm__cpu_p
   return fabs((double)result) > fabs(whole) ? nextafterf(result, 0.0f) : result;
 }
 
-static inline void sgemm__wgmma_begin(void) {}
+static inline void sgemm__wgmma_fence(void) {}
 static inline void sgemm__wgmma_commit(void) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
   f->committed = f->product_count;
 }
 
 /* d: the thread's fragment of the 64 x N results (PTX ISA, "wgmma", D). Until the wait it holds NaN. */
-static inline void sgemm__wgmma(float *d, sgemm__matrices a, sgemm__matrices b, int add, int format, int N) {
+static inline void sgemm__wgmma(float *d, sgemm__matrix_descriptor a, sgemm__matrix_descriptor b, int add, int format,
+                                int N) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
   const sgemm__cpu_product product = {d, a, b, add, format, N};
   int i;
@@ -788,8 +804,8 @@ static inline void sgemm__wgmma(float *d, sgemm__matrices a, sgemm__matrices b, 
     d[i] = NAN;
 }
 
-/* Products take place at the wait for them, behind a turn of all other threads: by then a buffer that was given back too
-   early has been filled again. */
+/* Products take place at the wait for them, behind a turn of all other threads: by then a buffer that was given back
+   too early has been filled again. */
 static inline void sgemm__wgmma_wait(float *d, int count) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
   const int row = sgemm__thread() % 128 / 32 * 16 + sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2;
@@ -799,13 +815,13 @@ static inline void sgemm__wgmma_wait(float *d, int count) {
   for (i = 0; i < f->committed; i++) {
     const sgemm__cpu_product *p = &f->products[i];
     const int fraction = sgemm__cpu_fraction(p->format);
-    sgemm__cpu_parts a0, a8, b;
-    sgemm__cpu_take_apart(&a0, p->a, row, p->format);
-    sgemm__cpu_take_apart(&a8, p->a, row + 8, p->format);
+    sgemm__cpu_decoded a0, a8, b;
+    sgemm__cpu_decode(&a0, p->a, row, p->format);
+    sgemm__cpu_decode(&a8, p->a, row + 8, p->format);
     for (g = 0; g < p->N / 8; g++)
       for (j = 0; j < 2; j++) {
         float *x = p->d + g * 4 + j;
-        sgemm__cpu_take_apart(&b, p->b, g * 8 + col + j, p->format);
+        sgemm__cpu_decode(&b, p->b, g * 8 + col + j, p->format);
         x[0] = sgemm__cpu_dot(&a0, &b, p->add ? x[0] : 0.0f, fraction);
         x[2] = sgemm__cpu_dot(&a8, &b, p->add ? x[2] : 0.0f, fraction);
       }
@@ -815,14 +831,14 @@ static inline void sgemm__wgmma_wait(float *d, int count) {
   f->committed = 0;
 }
 
-#define SGEMM__HAS_mma 1
+#define SGEMM__HAS_MMA 1
 
 /* A fragment is where it lies in shared memory: a thread computes the results of its lane straight from there. */
-typedef sgemm__matrices sgemm__fragment;
+typedef sgemm__matrix_descriptor sgemm__fragment;
 
 static inline void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
   sgemm__cpu_aligned((const float *)p);
-  *f = sgemm__matrices_at(p, group_bytes);
+  *f = sgemm__matrix_descriptor_at(p, group_bytes);
 }
 
 static inline void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) { sgemm__load_fragment_a(f, p, 0); }
@@ -831,12 +847,12 @@ static inline void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) { s
 static inline void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
                               int format) {
   const int row = sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2, fraction = sgemm__cpu_fraction(format);
-  sgemm__cpu_parts a0, a8, b0;
+  sgemm__cpu_decoded a0, a8, b0;
   int j;
-  sgemm__cpu_take_apart(&a0, *a, row, format);
-  sgemm__cpu_take_apart(&a8, *a, row + 8, format);
+  sgemm__cpu_decode(&a0, *a, row, format);
+  sgemm__cpu_decode(&a8, *a, row + 8, format);
   for (j = 0; j < 2; j++) {
-    sgemm__cpu_take_apart(&b0, sgemm__matrices_behind(*b, half * 256), col + j, format);
+    sgemm__cpu_decode(&b0, sgemm__matrix_descriptor_advance(*b, half * 256), col + j, format);
     d[j] = sgemm__cpu_dot(&a0, &b0, add ? d[j] : 0.0f, fraction);
     d[2 + j] = sgemm__cpu_dot(&a8, &b0, add ? d[2 + j] : 0.0f, fraction);
   }
@@ -889,12 +905,12 @@ static int sgemm__cpu_copy_one(sgemm__cpu_worker *w) {
   for (i = 0; i < copy.bytes / 4; i++)
     if (memcmp((char *)copy.to + 4 * i, &unwritten, 4) == 0)
       memset((char *)copy.to + 4 * i, 0, 4);
-  sgemm__cpu_came(copy.mbarrier, 0, copy.bytes);
+  sgemm__cpu_mbarrier_progress(copy.mbarrier, 0, copy.bytes);
   return 1;
 }
 
-/* Runs all threads of a block to the next barrier, and tells whether that is possible: who pauses on the way takes turn after
-   turn. */
+/* Runs all threads of a block to the next barrier, and tells whether that is possible: who pauses on the way takes turn
+   after turn. */
 static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers) {
   const int threads = (int)w->grid->size.threads;
   int i, paused = threads;
@@ -961,7 +977,7 @@ static void sgemm__cpu_run_block(sgemm__cpu_worker *w, int rank) {
 
 /* Runs the cluster whose first block is the worker's, from one barrier of all its blocks to the next. */
 static void sgemm__cpu_run_cluster(sgemm__cpu_worker *w) {
-  const int ranks = (int)w->grid->size.ranks, threads = (int)w->grid->size.threads;
+  const int ranks = (int)w->grid->size.cluster, threads = (int)w->grid->size.threads;
   int i;
   w->rank = 0;
   w->array_count = 0;
@@ -997,7 +1013,7 @@ static void *sgemm__cpu_work(void *grid) {
   int64_t blocks;
   memset(&w, 0, sizeof w);
   w.grid = (sgemm__cpu_grid *)grid;
-  ranks = (int)w.grid->size.ranks;
+  ranks = (int)w.grid->size.cluster;
   fibers = (int)w.grid->size.threads * ranks;
   blocks = (int64_t)w.grid->size.x * w.grid->size.y * w.grid->size.z;
   w.fibers = (sgemm__cpu_fiber *)calloc((size_t)fibers, sizeof *w.fibers);
@@ -1036,7 +1052,7 @@ static void *sgemm__cpu_work(void *grid) {
 }
 
 /* Runs a launch to its end on the calling thread and as many more as the model and the number of blocks ask for. */
-static sgemm_status sgemm__cpu_launch(sgemm__kernel kernel, sgemm__grid size, const sgemm__args *args) {
+static sgemm_status sgemm__cpu_launch(sgemm__kernel kernel, sgemm__grid size, const void *args) {
   enum { MOST = 64 };
   pthread_t helpers[MOST];
   const int64_t blocks = (int64_t)size.x * size.y * size.z;

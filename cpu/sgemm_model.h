@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The order in which the threads of a block take turns between two barriers. A kernel without races gives the same bits in
-   each; one that misses a barrier reads what another order has not written yet. */
+/* The order in which the threads of a block take turns between two barriers. A kernel without races gives the same bits
+   in each; one that misses a barrier reads what another order has not written yet. */
 typedef enum sgemm_model_order {
   SGEMM_MODEL_FORWARD,  /* thread 0 first */
   SGEMM_MODEL_BACKWARD, /* thread 0 last */
@@ -54,8 +54,8 @@ extern "C" {
 /* The calling thread's settings, for its launches from now on; at first forward, on all cores. */
 void sgemm_model_set(const sgemm_model *model);
 
-/* Where the calling thread's last failed launch failed: "block (3, 0, 0), thread 17: read of an unwritten word of As[5]".
-   Never NULL; empty before the first failure. */
+/* Where the calling thread's last failed launch failed: "block (3, 0, 0), thread 17: read of an unwritten word of
+   As[5]". Never NULL; empty before the first failure. */
 const char *sgemm_model_error(void);
 
 /* What the calling thread's last launch asked for, valid until its next; of one that failed, a part of it. Never NULL;

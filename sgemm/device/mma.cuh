@@ -1,0 +1,138 @@
+/* sgemm/device/mma.cuh: primitives of tensor cores: 16-bit conversions, mma.sync with its fragments (sm_80 and later),
+   and wgmma with its matrix descriptors (sm_90a). */
+#ifndef SGEMM_DEVICE_MMA_CUH
+#define SGEMM_DEVICE_MMA_CUH
+
+/* Two 16-bit numbers in a word, the first in its lower half, by rounding to nearest, ties to even; and fp16 back. */
+SGEMM__DEVICE uint32_t sgemm__to_fp16x2(float x, float y) {
+  uint32_t word = 0;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(y), "f"(x));
+#endif
+  return word;
+}
+SGEMM__DEVICE uint32_t sgemm__to_bf16x2(float x, float y) {
+  uint32_t word = 0;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(y), "f"(x));
+#endif
+  return word;
+}
+SGEMM__DEVICE float sgemm__from_fp16(uint32_t h) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"((uint16_t)h));
+  return x;
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
+#define SGEMM__HAS_MMA 0
+#else
+#define SGEMM__HAS_MMA 1
+
+/* Four matrices of 8 rows x 16 bytes in the registers of a warp (PTX ISA, "ldmatrix"): word i of a lane is of matrix i,
+   elements 2q and 2q + 1 of row r, where the lane is 4r + q. */
+typedef struct sgemm__fragment {
+  uint32_t words[4];
+} sgemm__fragment;
+
+SGEMM__DEVICE void sgemm__load_matrices(sgemm__fragment *f, const char *p) { /* lane 8i + r: row r of matrix i */
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(f->words[0]), "=r"(f->words[1]), "=r"(f->words[2]), "=r"(f->words[3])
+               : "r"(sgemm__shared_address(p))
+               : "memory");
+}
+
+/* Of A 16 rows x 16 k: rows 0 to 7 and 8 to 15 of 8 k, then of the next 8. Of B 8 columns x 32 k, 8 k by 8. Along k one
+   matrix follows the other, along the rows they are group_bytes apart. */
+SGEMM__DEVICE void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
+  const int lane = threadIdx.x % 32;
+  sgemm__load_matrices(f, p + lane / 8 % 2 * group_bytes + lane / 16 * 128 + lane % 8 * 16);
+}
+SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
+  sgemm__load_matrices(f, p + threadIdx.x % 32 * 16);
+}
+
+/* d (16 x 8, fp32) = a b, plus d where add is 1, over the first 16 k of b (half 0) or the second (1); by a warp (PTX
+   ISA, "mma.m16n8k16"). A lane 4r + q owns columns 2q and 2q + 1 of row r, then of row r + 8. */
+#define SGEMM__MMA(type)                                                                                               \
+  SGEMM__DEVICE void sgemm__mma_##type(float *d, const uint32_t *a, const uint32_t *b, const float *c) {               \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
+        "{%10, %11, %12, %13};"                                                                                        \
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                                               \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]),           \
+          "f"(c[3]));                                                                                                  \
+  }
+SGEMM__MMA(f16)
+SGEMM__MMA(bf16)
+
+SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
+                              int format) {
+  const float zero[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  if (format == SGEMM_FORMAT_fp16x3)
+    sgemm__mma_f16(d, a->words, b->words + 2 * half, add ? d : zero);
+  else
+    sgemm__mma_bf16(d, a->words, b->words + 2 * half, add ? d : zero);
+}
+#endif
+
+#if SGEMM__HAS_SM90A
+
+/* An operand in shared memory for wgmma (PTX ISA, "Matrix descriptor"): no swizzle; along k one matrix of 8 x 8 follows
+   the other, along the rows they are group_bytes apart. */
+typedef uint64_t sgemm__matrix_descriptor;
+SGEMM__DEVICE sgemm__matrix_descriptor sgemm__matrix_descriptor_at(const void *p, int group_bytes) {
+  return (sgemm__shared_address(p) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(group_bytes >> 4) << 32;
+}
+SGEMM__DEVICE sgemm__matrix_descriptor sgemm__matrix_descriptor_advance(sgemm__matrix_descriptor m, int bytes) {
+  return m + (uint64_t)(bytes >> 4);
+}
+
+SGEMM__DEVICE void sgemm__wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+SGEMM__DEVICE void sgemm__wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) { /* until all that was committed has ended, and is in d */
+  int i;
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  SGEMM__UNROLL
+  for (i = 0; i < count; i++)
+    asm volatile("" : "+f"(d[i])); /* no use of d moves before this */
+}
+
+/* d (64 x N, fp32, N/2 registers a thread) = a (64 x 16) b (16 x N), plus d where add is 1; by a warpgroup. */
+// clang-format off
+#define SGEMM__REGISTERS_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                   \
+                            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SGEMM__REGISTERS_64 SGEMM__REGISTERS_32 ", "                                                                   \
+                            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "         \
+                            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SGEMM__IN_OUT_8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),                                 \
+                           "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SGEMM__IN_OUT_32(i) SGEMM__IN_OUT_8(i), SGEMM__IN_OUT_8(i + 8), SGEMM__IN_OUT_8(i + 16), SGEMM__IN_OUT_8(i + 24)
+#define SGEMM__IN_OUT_64(i) SGEMM__IN_OUT_32(i), SGEMM__IN_OUT_32(i + 32)
+#define SGEMM__WGMMA(type, N, registers, A, B, ADD)                                                                    \
+  SGEMM__DEVICE void sgemm__wgmma_##type##_##N(float *d, sgemm__matrix_descriptor a, sgemm__matrix_descriptor b, int add) {              \
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADD ", 0;\n"                                                  \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #type "." #type                                     \
+                 " {" SGEMM__REGISTERS_##registers "}, " A ", " B ", add, 1, 1, 0, 0;\n}"                              \
+                 : SGEMM__IN_OUT_##registers(0) : "l"(a), "l"(b), "r"(add));                                           \
+  }
+// clang-format on
+SGEMM__WGMMA(f16, 64, 32, "%32", "%33", "%34")
+SGEMM__WGMMA(f16, 128, 64, "%64", "%65", "%66")
+SGEMM__WGMMA(bf16, 64, 32, "%32", "%33", "%34")
+SGEMM__WGMMA(bf16, 128, 64, "%64", "%65", "%66")
+
+SGEMM__DEVICE void sgemm__wgmma(float *d, sgemm__matrix_descriptor a, sgemm__matrix_descriptor b, int add, int format,
+                                int N) {
+  if (format == SGEMM_FORMAT_fp16x3 && N == 64)
+    sgemm__wgmma_f16_64(d, a, b, add);
+  else if (format == SGEMM_FORMAT_fp16x3)
+    sgemm__wgmma_f16_128(d, a, b, add);
+  else if (N == 64)
+    sgemm__wgmma_bf16_64(d, a, b, add);
+  else
+    sgemm__wgmma_bf16_128(d, a, b, add);
+}
+
+#endif
+
+#endif /* SGEMM_DEVICE_MMA_CUH */

@@ -1,0 +1,217 @@
+/* sgemm/launch/calls.h: the bodies of the calls that sgemm.h declares. */
+#ifndef SGEMM_LAUNCH_CALLS_H
+#define SGEMM_LAUNCH_CALLS_H
+
+int sgemm_tensor_compiled(void) { return SGEMM__WITH_TENSOR; }
+
+int sgemm_compiled(sgemm_variant variant) {
+  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT && sgemm__kernels[variant][0] != 0;
+}
+
+/* ---- Plans ------------------------------------------------------------------------------------------------------- */
+
+sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p) {
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  const sgemm__args args = sgemm__args_of(p);
+  if (sgemm_variant_get(variant) != NULL)
+    sgemm__decide_repack(&plan, &args, 0);
+  return plan;
+}
+
+sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
+  const sgemm__problem q = sgemm__problem_of(p, device, &sgemm__h200);
+  sgemm__best best = sgemm__select_strict(p, stage, device, &q);
+  const sgemm_plan strict = best.plan;
+  if (stage == SGEMM_STAGE_ANY)
+    sgemm__consider_tensor(p, device, &q, &best);
+  if (best.plan.tensor != SGEMM_TENSOR_VARIANT_NONE)
+    sgemm__set_fallback(&best.plan, &strict, p, device);
+  return best.plan;
+}
+
+int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
+  const sgemm__args args = sgemm__args_of(p);
+  return sgemm__plan_bytes(plan, p, &args);
+}
+
+sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
+  sgemm_device device;
+  sgemm_params unlimited;
+  sgemm_plan plan;
+  sgemm_status status;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  status = sgemm_device_query(-1, &device);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  unlimited = *p;
+  unlimited.workspace_bytes = INT64_MAX;
+  plan = sgemm_select(&unlimited, SGEMM_STAGE_ANY, &device);
+  *bytes = plan.variant == SGEMM_VARIANT_NONE ? 0 : sgemm_plan_workspace(&plan, &unlimited);
+  return SGEMM_SUCCESS;
+}
+
+/* ---- Run --------------------------------------------------------------------------------------------------------- */
+
+static inline sgemm_status sgemm__run_selected(const sgemm_plan *plan, const sgemm_params *p,
+                                               const sgemm_device *device, sgemm_stream stream) {
+  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE ? sgemm__run_tensor(plan, p, device, stream)
+                                                   : sgemm__run_strict(plan, p, device, NULL, stream);
+}
+
+/* Why no plan fits: no variant of the stage is compiled; or the device can run none of those; or a workspace is missing
+   for operands that they have to pack. */
+static inline sgemm_status sgemm__why_no_plan(sgemm_stage stage, const sgemm_device *device) {
+  sgemm_status why = SGEMM_ERROR_NOT_COMPILED;
+  int i;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_plan plan = sgemm__plain_plan((sgemm_variant)i);
+    if ((stage == SGEMM_STAGE_ANY || sgemm_variant_get(plan.variant)->stage == stage) && sgemm_compiled(plan.variant) &&
+        why != SGEMM_ERROR_WORKSPACE)
+      why = sgemm__possible(&plan, device) ? SGEMM_ERROR_WORKSPACE : SGEMM_ERROR_PLAN;
+  }
+  return why;
+}
+
+sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream) {
+  sgemm_status status = sgemm_check(p);
+  sgemm_device device;
+  sgemm_plan plan;
+  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+    return status;
+  status = sgemm_device_query(-1, &device);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  plan = sgemm_select(p, stage, &device);
+  return plan.variant == SGEMM_VARIANT_NONE ? sgemm__why_no_plan(stage, &device)
+                                            : sgemm__run_selected(&plan, p, &device, stream);
+}
+
+/* What a device and p's operands say of a plan that the caller made. */
+static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm_params *p,
+                                             const sgemm_device *device) {
+  const sgemm__args args = sgemm__args_of(p);
+  sgemm_plan strict = *plan;
+  if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
+    if (!sgemm__tensor_possible(sgemm_tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
+        plan->stream_k != 0 || plan->repack_a || plan->repack_b)
+      return SGEMM_ERROR_PLAN;
+    strict.split_k = 1; /* the fallback's */
+  }
+  return sgemm__possible(&strict, device) && sgemm__suits_operands(&strict, &args) ? SGEMM_SUCCESS : SGEMM_ERROR_PLAN;
+}
+
+sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
+  const int tensor = plan->tensor != SGEMM_TENSOR_VARIANT_NONE;
+  sgemm_device device;
+  sgemm_status status, query;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (sgemm_variant_get(plan->variant) == NULL || (tensor && sgemm_tensor_variant_get(plan->tensor) == NULL))
+    return SGEMM_ERROR_VARIANT;
+  query = sgemm_device_query(-1, &device); /* a failure is reported where there is something to launch */
+  status = sgemm_check(p);
+  if (query == SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status >= SGEMM_ERROR_ORDER)) {
+    sgemm_status plan_status;
+    device.has_sm90a_code |= !sgemm_compiled(plan->variant); /* unknown then; NOT_COMPILED says so below */
+    plan_status = sgemm__check_plan(plan, p, &device);
+    if (plan_status != SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status > SGEMM_ERROR_PLAN))
+      return plan_status;
+  }
+  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+    return status;
+  if (tensor && (p->alpha == 0.0f || p->k == 0))
+    return sgemm_run_stage(SGEMM_STAGE_ANY, p, stream);
+  if (sgemm_plan_workspace(plan, p) > p->workspace_bytes)
+    return SGEMM_ERROR_WORKSPACE;
+  if (!sgemm_compiled(plan->variant) || (tensor && !sgemm_tensor_compiled()))
+    return SGEMM_ERROR_NOT_COMPILED;
+  return query != SGEMM_SUCCESS ? query : sgemm__run_selected(plan, p, &device, stream);
+}
+
+sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
+  enum { CLUSTER_LIMIT = 8, STEPS = 4 }; /* blocks of a cluster; steps of BK that each of them gets at least */
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  sgemm_device device;
+  sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
+  if (p != NULL && v != NULL && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {
+    plan.cluster_k = CLUSTER_LIMIT;
+    while (plan.cluster_k > 1 && (STEPS * plan.cluster_k * v->BK > p->k || !sgemm__possible(&plan, &device)))
+      plan.cluster_k /= 2;
+  }
+  return sgemm_run_plan(&plan, p, stream);
+}
+
+/* ---- Prepared operands ------------------------------------------------------------------------------------------- */
+
+/* Params for one operand, 'A' or 'B': neither the other's size nor what becomes of the product matters. */
+static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which) {
+  sgemm_params one = *p;
+  one.alpha = 1.0f;
+  if (which == 'A')
+    one.n = 1;
+  else
+    one.m = 1;
+  return one;
+}
+
+static inline sgemm_format sgemm__format_of(const sgemm_params *p) {
+  return p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
+}
+static inline int sgemm__terms_of(const sgemm_params *p) {
+  return p->mode == SGEMM_TENSOR ? SGEMM__TERMS_fp16x3 : SGEMM__TERMS_bf16x6;
+}
+
+int64_t sgemm_prepared_bytes(const sgemm_params *p, char which) {
+  const sgemm_params one = sgemm__one_operand(p, which);
+  const sgemm__args args = sgemm__args_of(&one);
+  const int of_a = (which == 'A') == (p->order == SGEMM_ROW_MAJOR);
+  const int64_t batch = sgemm__matrix_count(args.batch, of_a ? args.stride_a : args.stride_b);
+  sgemm__split_operand o;
+  return sgemm__split_operand_at(&o, NULL, of_a ? args.m : args.n, args.k, batch, sgemm__terms_of(p));
+}
+
+sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream) {
+  sgemm_params one;
+  sgemm__tensor_args t;
+  sgemm_status status;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (which != 'A' && which != 'B')
+    return SGEMM_ERROR_WHICH;
+  if (p->mode == SGEMM_STRICT)
+    return SGEMM_ERROR_MODE;
+  one = sgemm__one_operand(p, which);
+  one.C = (float *)memory;
+  if (which == 'A')
+    one.B = p->A;
+  else
+    one.A = p->B;
+  status = sgemm_check(&one);
+  if (status == SGEMM_ERROR_C || (status == SGEMM_SUCCESS && (uintptr_t)memory % 16 != 0))
+    return SGEMM_ERROR_PREPARE_MEMORY;
+  if (status != SGEMM_SUCCESS)
+    return status;
+  if (!sgemm_tensor_compiled())
+    return SGEMM_ERROR_NOT_COMPILED;
+  memset(&t, 0, sizeof t);
+  t.gemm = sgemm__args_of(&one);
+  if (t.gemm.k == 0 || sgemm__is_noop(&one))
+    return SGEMM_SUCCESS;
+  sgemm__split_operand_at(&t.a, (char *)memory, t.gemm.m, t.gemm.k, sgemm__matrix_count(t.gemm.batch, t.gemm.stride_a),
+                          sgemm__terms_of(p));
+  sgemm__split_operand_at(&t.b, (char *)memory, t.gemm.n, t.gemm.k, sgemm__matrix_count(t.gemm.batch, t.gemm.stride_b),
+                          sgemm__terms_of(p));
+  t.a.presplit = (which == 'A') != (p->order == SGEMM_ROW_MAJOR);
+  t.b.presplit = !t.a.presplit;
+  return sgemm__launch_split(&t, sgemm__format_of(p), stream);
+}
+
+sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *reason, sgemm_stream stream) {
+  return p == NULL ? SGEMM_ERROR_PARAMS
+         : p->workspace == NULL || p->workspace_bytes < SGEMM__GUARD_BYTES
+             ? SGEMM_ERROR_WORKSPACE
+             : sgemm__copy_word(reason, (const uint32_t *)p->workspace, stream);
+}
+
+#endif /* SGEMM_LAUNCH_CALLS_H */

@@ -1,0 +1,34 @@
+/* sgemm/launch/device_cpu.h: the device of the CPU model. */
+#ifndef SGEMM_LAUNCH_DEVICE_CPU_H
+#define SGEMM_LAUNCH_DEVICE_CPU_H
+
+static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
+  (void)stream; /* the model runs a launch to its end */
+  return sgemm__cpu_launch(kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
+                                                        : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT],
+                           grid, args);
+}
+
+static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
+  (void)stream;
+  *to = *from;
+  return SGEMM_SUCCESS;
+}
+
+/* One SM of sm_90a with nominal figures. */
+sgemm_status sgemm_device_query(int device, sgemm_device *out) {
+  const sgemm_device model = {"CPU model", 9,     0,          90,         1,    1,       128,   1000, 2048,
+                              32,          65536, 228 * 1024, 227 * 1024, 1024, 1 << 20, 256.0, 100.0};
+  if (device > 0)
+    return SGEMM_ERROR_UNAVAILABLE;
+  *out = model;
+  return SGEMM_SUCCESS;
+}
+
+sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
+                                    int64_t *shared_bytes, int64_t *local_bytes) {
+  (void)variant, (void)op_a, (void)op_b, (void)registers, (void)shared_bytes, (void)local_bytes;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+#endif /* SGEMM_LAUNCH_DEVICE_CPU_H */

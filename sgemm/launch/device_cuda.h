@@ -1,0 +1,223 @@
+/* sgemm/launch/device_cuda.h: device properties, tensor maps and kernel launches by the CUDA runtime. */
+#ifndef SGEMM_LAUNCH_DEVICE_CUDA_H
+#define SGEMM_LAUNCH_DEVICE_CUDA_H
+
+static sgemm_status sgemm__status_of(cudaError_t error) {
+  return error == cudaSuccess ? SGEMM_SUCCESS : (sgemm_status)(SGEMM_ERROR_CUDA + (int)error);
+}
+
+static sgemm__kernel sgemm__kernel_of(int kernel, int ops) {
+  return kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
+                                      : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT];
+}
+
+/* ---- Device properties ------------------------------------------------------------------------------------------- */
+
+/* What is remembered of each device of the process, so that a call asks the runtime for the number of its device only.
+   Any number of host threads may meet here: the first to claim a device's entry fills it, and the others read for
+   themselves. */
+enum { SGEMM__DEVICES = 64 }; /* remembered; properties of a further one are read each time */
+enum { SGEMM__UNKNOWN, SGEMM__CLAIMED, SGEMM__KNOWN };
+static struct {
+  int state;
+  sgemm_device device;
+  unsigned char ready[SGEMM__KERNEL_COUNT]; /* bit ops: the kernel may use its shared memory */
+} sgemm__devices[SGEMM__DEVICES];
+
+/* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
+static int sgemm__lanes(int major, int minor) {
+  return (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0) ? 64 : 128;
+}
+
+/* The code of the kernels in use, on the current device. Code that is not for sm_90a leaves out the bodies of tma, and
+   with them their static shared memory. */
+static cudaError_t sgemm__read_code(sgemm_device *out) {
+  struct cudaFuncAttributes attributes;
+  int i;
+  cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)sgemm_reduce_split_k);
+  if (error != cudaSuccess)
+    return error;
+  out->code_arch = attributes.ptxVersion;
+  out->has_sm90a_code = 0;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++)
+    if (sgemm_variant_get((sgemm_variant)i)->uses_tma && sgemm_compiled((sgemm_variant)i)) {
+      error = cudaFuncGetAttributes(&attributes, sgemm__kernels[i][0]);
+      out->has_sm90a_code = error == cudaSuccess && attributes.sharedSizeBytes > 0;
+      break;
+    }
+  return error;
+}
+
+static cudaError_t sgemm__read_device(int device, sgemm_device *out) {
+  struct cudaDeviceProp prop;
+  int current, clock_khz, memory_khz, bus_bits;
+  cudaError_t error = cudaGetDeviceProperties(&prop, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, device);
+  if (error == cudaSuccess)
+    error = cudaGetDevice(&current);
+  if (error != cudaSuccess)
+    return error;
+  memset(out, 0, sizeof *out);
+  snprintf(out->name, sizeof out->name, "%.63s", prop.name);
+  out->major = prop.major;
+  out->minor = prop.minor;
+  out->multiprocessors = prop.multiProcessorCount;
+  out->lanes = sgemm__lanes(prop.major, prop.minor);
+  out->clock_mhz = clock_khz / 1000;
+  out->threads_per_sm = prop.maxThreadsPerMultiProcessor;
+  out->blocks_per_sm = prop.maxBlocksPerMultiProcessor;
+  out->registers_per_sm = prop.regsPerMultiprocessor;
+  out->shared_per_sm = (int64_t)prop.sharedMemPerMultiprocessor;
+  out->shared_per_block = (int64_t)prop.sharedMemPerBlockOptin;
+  out->shared_reserved = (int64_t)prop.reservedSharedMemPerBlock;
+  out->l2_bytes = prop.l2CacheSize;
+  out->peak_gflops = 2.0 * out->lanes * out->multiprocessors * clock_khz * 1e-6;
+  out->bandwidth_gbs = 2.0 * memory_khz * bus_bits / 8 * 1e-6;
+  return device == current ? sgemm__read_code(out) : cudaSuccess;
+}
+
+/* The current device: its number and its remembered properties; *properties points to `own` where they are not
+   remembered. */
+static cudaError_t sgemm__current_device(int *device, const sgemm_device **properties, sgemm_device *own) {
+  int unknown = SGEMM__UNKNOWN;
+  cudaError_t error = cudaGetDevice(device);
+  *properties = own;
+  if (error != cudaSuccess)
+    return error;
+  if (*device < SGEMM__DEVICES && __atomic_load_n(&sgemm__devices[*device].state, __ATOMIC_ACQUIRE) == SGEMM__KNOWN) {
+    *properties = &sgemm__devices[*device].device;
+    return cudaSuccess;
+  }
+  error = sgemm__read_device(*device, own);
+  if (error == cudaSuccess && *device < SGEMM__DEVICES &&
+      __atomic_compare_exchange_n(&sgemm__devices[*device].state, &unknown, SGEMM__CLAIMED, 0, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_RELAXED)) {
+    sgemm__devices[*device].device = *own;
+    __atomic_store_n(&sgemm__devices[*device].state, SGEMM__KNOWN, __ATOMIC_RELEASE);
+  }
+  return error;
+}
+
+sgemm_status sgemm_device_query(int device, sgemm_device *out) {
+  const sgemm_device *properties;
+  sgemm_device own;
+  int current;
+  cudaError_t error = sgemm__current_device(&current, &properties, &own);
+  if (error == cudaSuccess && device >= 0 && device != current)
+    return sgemm__status_of(sgemm__read_device(device, out));
+  if (error == cudaSuccess)
+    *out = *properties;
+  return sgemm__status_of(error);
+}
+
+sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
+                                    int64_t *shared_bytes, int64_t *local_bytes) {
+  struct cudaFuncAttributes attributes;
+  cudaError_t error;
+  if (!sgemm_compiled(variant))
+    return SGEMM_ERROR_NOT_COMPILED;
+  error = cudaFuncGetAttributes(&attributes, sgemm__kernels[variant][2 * (op_a != SGEMM_N) + (op_b != SGEMM_N)]);
+  if (error != cudaSuccess)
+    return sgemm__status_of(error);
+  *registers = attributes.numRegs;
+  *shared_bytes = (int64_t)attributes.sharedSizeBytes + sgemm_variant_get(variant)->shared;
+  *local_bytes = (int64_t)attributes.localSizeBytes;
+  return SGEMM_SUCCESS;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------------------------------ */
+
+/* Above 48 KiB a kernel is told once for each device how much shared memory it may use. */
+static cudaError_t sgemm__allow_shared(int device, int kernel, int ops, unsigned bytes) {
+  unsigned char *ready = device < SGEMM__DEVICES ? &sgemm__devices[device].ready[kernel] : NULL;
+  cudaError_t error;
+  if (bytes <= 48 * 1024 || (ready != NULL && (__atomic_load_n(ready, __ATOMIC_RELAXED) >> ops & 1)))
+    return cudaSuccess;
+  error = cudaFuncSetAttribute(sgemm__kernel_of(kernel, ops), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  if (error == cudaSuccess && ready != NULL)
+    __atomic_fetch_or(ready, (unsigned char)(1 << ops), __ATOMIC_RELAXED);
+  return error;
+}
+
+/* The tensor map of an operand. Its encoder belongs to the driver; the runtime finds it. */
+static sgemm_status sgemm__encode(const sgemm__tensor_map_shape *v, sgemm__tensor_map *map) {
+  typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                           const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
+                           CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+  static encoder *known = NULL;
+  const cuuint64_t sizes[3] = {(cuuint64_t)v->row_length, (cuuint64_t)v->rows, (cuuint64_t)v->matrices};
+  const cuuint64_t strides[2] = {4 * (cuuint64_t)v->ld, 4 * (cuuint64_t)v->stride};
+  const cuuint32_t box[3] = {SGEMM__BOX, (cuuint32_t)v->box_rows, 1}, one[3] = {1, 1, 1};
+  encoder *encode = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (encode == NULL) {
+    cudaDriverEntryPointQueryResult found;
+    void *entry = NULL;
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000,
+                                                               cudaEnableDefault, &found);
+    if (error != cudaSuccess)
+      return sgemm__status_of(error);
+    if (found != cudaDriverEntryPointSuccess || entry == NULL)
+      return sgemm__status_of(cudaErrorNotSupported);
+    encode = (encoder *)entry;
+    __atomic_store_n(&known, encode, __ATOMIC_RELAXED);
+  }
+  return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)v->first, sizes, strides, box, one,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+             ? SGEMM_SUCCESS
+             : sgemm__status_of(cudaErrorInvalidValue);
+}
+
+static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
+  const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)kernel); /* NULL for a kernel of no strict variant */
+  const sgemm_device *properties;
+  sgemm_device own;
+  sgemm__tensor_map maps[2];
+  void *arguments[3] = {(void *)args, &maps[0], &maps[1]}; /* a kernel takes as many as it has parameters */
+  cudaLaunchAttribute attributes[2];
+  cudaLaunchConfig_t config;
+  int device;
+  cudaError_t error = sgemm__current_device(&device, &properties, &own);
+  if (error == cudaSuccess)
+    error = sgemm__allow_shared(device, kernel, ops, grid.shared);
+  if (error != cudaSuccess)
+    return sgemm__status_of(error);
+  if (v != NULL && v->uses_tma && ((const sgemm__tma_args *)args)->gemm.k > 0) {
+    const sgemm__args *gemm = &((const sgemm__tma_args *)args)->gemm;
+    const sgemm__tensor_map_shape a = sgemm__tensor_map_shape_of(gemm, 0, v->BM, v->BK);
+    const sgemm__tensor_map_shape b = sgemm__tensor_map_shape_of(gemm, 1, v->BN, v->BK);
+    sgemm_status status = sgemm__encode(&a, &maps[0]);
+    if (status == SGEMM_SUCCESS)
+      status = sgemm__encode(&b, &maps[1]);
+    if (status != SGEMM_SUCCESS)
+      return status;
+  }
+  config.gridDim = dim3(grid.x, grid.y, grid.z);
+  config.blockDim = dim3(grid.threads);
+  config.dynamicSmemBytes = grid.shared;
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = 0;
+  if (properties->code_arch >= 90) { /* its kernels wait in sgemm__pdl_wait() for the launch before */
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (grid.cluster > 1) {
+    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+    attributes[config.numAttrs].val.clusterDim.x = grid.cluster;
+    attributes[config.numAttrs].val.clusterDim.y = 1;
+    attributes[config.numAttrs++].val.clusterDim.z = 1;
+  }
+  return sgemm__status_of(cudaLaunchKernelExC(&config, sgemm__kernel_of(kernel, ops), arguments));
+}
+
+static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
+  return sgemm__status_of(cudaMemcpyAsync(to, from, sizeof *to, cudaMemcpyDefault, stream));
+}
+
+#endif /* SGEMM_LAUNCH_DEVICE_CUDA_H */

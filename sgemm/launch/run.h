@@ -1,0 +1,28 @@
+/* sgemm/launch/run.h: the calls of sgemm.h: check, quick returns, select, launch. Included by sgemm.h at its end, where
+   SGEMM_IMPLEMENTATION is defined and this object holds the host part. */
+#ifndef SGEMM_LAUNCH_RUN_H
+#define SGEMM_LAUNCH_RUN_H
+
+#if SGEMM__WITH_HOST
+
+#include <math.h>
+#include <string.h>
+
+#include "sgemm/launch/tables.h"
+#include "sgemm/select/calibration_h200.h"
+#include "sgemm/select/workspace.h"
+#include "sgemm/select/cost.h"
+#include "sgemm/select/select.h"
+#include "sgemm/launch/device.h"
+#include "sgemm/launch/grid.h"
+#include "sgemm/launch/sequence.h"
+#if defined(__CUDACC__)
+#include "sgemm/launch/device_cuda.h"
+#else
+#include "sgemm/launch/device_cpu.h"
+#endif
+#include "sgemm/launch/calls.h"
+
+#endif /* SGEMM__WITH_HOST */
+
+#endif /* SGEMM_LAUNCH_RUN_H */

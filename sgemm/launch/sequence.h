@@ -1,0 +1,233 @@
+/* sgemm/launch/sequence.h: the launches of a plan, in order: repack or split the operands, multiply, reduce, fall back.
+   Each function is for params that sgemm_check() passed and that leave something to do, and for a plan that suits them.
+   */
+#ifndef SGEMM_LAUNCH_SEQUENCE_H
+#define SGEMM_LAUNCH_SEQUENCE_H
+
+/* ---- Split-K ----------------------------------------------------------------------------------------------------- */
+
+/* Args whose results go to the partitions in the workspace instead of to C: rows padded to 16 bytes, unscaled. */
+static inline sgemm__args sgemm__into_partitions(const sgemm__args *args, float *partials, int partitions) {
+  sgemm__args into = *args;
+  into.C = partials;
+  into.ldc = sgemm__partition_ld(args);
+  into.stride_c = sgemm__partition_floats(args) * partitions;
+  into.alpha = 1.0f;
+  into.beta = 0.0f;
+  return into;
+}
+
+/* Blocks of the kernel that sums partitions. */
+static inline double sgemm__reduce_blocks(const sgemm__args *args) {
+  return (double)args->m * (double)sgemm__ceil_div(args->n, SGEMM__REDUCE_THREADS);
+}
+
+static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *partials, int partitions,
+                                                sgemm_stream stream) {
+  sgemm__reduce_args r;
+  r.gemm = *args;
+  r.partials = partials;
+  r.ld_partials = sgemm__partition_ld(args);
+  r.split_stride = sgemm__partition_floats(args);
+  r.stride_partials = r.split_stride * partitions;
+  r.partitions = partitions;
+  return sgemm__launch(SGEMM__REDUCE_SPLIT_K, 0,
+                       sgemm__grid_of((int64_t)sgemm__reduce_blocks(args), args->batch, SGEMM__REDUCE_THREADS, 0), &r,
+                       stream);
+}
+
+/* ---- Stages without TMA ------------------------------------------------------------------------------------------ */
+
+static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
+                                            sgemm_stream stream) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int64_t tiles_m = sgemm__ceil_div(args->m, v->BM), tiles_n = sgemm__ceil_div(args->n, v->BN);
+  const double blocks = (double)tiles_m * (double)tiles_n * plan->cluster_k * plan->split_k;
+  float *partials = (float *)p->workspace;
+  sgemm__split_k_args s;
+  sgemm__grid grid;
+  sgemm_status status;
+  if (!sgemm__grid_fits(blocks, args->batch) || (plan->split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(args), 0)))
+    return SGEMM_ERROR_GRID;
+  s.gemm = plan->split_k > 1 ? sgemm__into_partitions(args, partials, plan->split_k) : *args;
+  s.gemm.tiles_m = (uint32_t)tiles_m;
+  s.gemm.tiles_n = (uint32_t)tiles_n;
+  s.k_per_split = plan->split_k > 1 ? sgemm__ceil_div(sgemm__ceil_div(args->k, v->BK), plan->split_k) * v->BK : args->k;
+  s.split_stride = plan->split_k > 1 ? sgemm__partition_floats(args) : 0;
+  grid = sgemm__grid_of((int64_t)blocks, args->batch, v->threads, v->shared);
+  grid.cluster = (unsigned)plan->cluster_k;
+  /* Kernels that do not split k read the first member only, which is all that their parameter holds. */
+  status = sgemm__launch(plan->variant, 2 * args->trans_a + args->trans_b, grid, &s, stream);
+  return status != SGEMM_SUCCESS || plan->split_k == 1 ? status
+                                                       : sgemm__launch_reduce(args, partials, plan->split_k, stream);
+}
+
+/* ---- Stage tma --------------------------------------------------------------------------------------------------- */
+
+/* Persistent blocks drift apart as k goes on, until the L2 no longer holds what they share, which costs power, and so
+   clocks. So a block leaves after some 32768 of k to the next block of the grid: 16384 cubed is 3.5 % faster, 4096
+   cubed as fast (H200, docs/notebook/power.md). */
+enum { SGEMM__PERSISTENT_K = 32768 };
+
+/* Packs the operands that the plan repacks, and makes args describe them as packed. */
+static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm__args *args, sgemm_stream stream) {
+  const int64_t rows = (l->a.repack ? l->a.rows * l->a.batch : 0) + (l->b.repack ? l->b.rows * l->b.batch : 0);
+  const int64_t blocks = rows / SGEMM__PACK_ROWS * (l->ld / SGEMM__PACK_K);
+  sgemm__pack_args pack;
+  if (!sgemm__grid_fits((double)blocks, 1))
+    return SGEMM_ERROR_GRID;
+  pack.gemm = *args;
+  pack.gemm.batch = 1; /* each block knows its matrix of the batch */
+  pack.a = l->a;
+  pack.b = l->b;
+  if (l->a.repack) {
+    args->A = l->a.data;
+    args->trans_a = 0;
+    args->lda = l->ld;
+    args->stride_a = l->a.batch > 1 ? l->a.rows * l->ld : 0;
+  }
+  if (l->b.repack) {
+    args->B = l->b.data;
+    args->trans_b = 1;
+    args->ldb = l->ld;
+    args->stride_b = l->b.batch > 1 ? l->b.rows * l->ld : 0;
+  }
+  return blocks == 0 ? SGEMM_SUCCESS
+                     : sgemm__launch(SGEMM__PACK, 0, sgemm__grid_of(blocks, 1, SGEMM__PACK_THREADS, 0), &pack, stream);
+}
+
+/* Divides the tiles among persistent blocks, and those of the last, partial wave among stream-K units: one unit a
+   block, each with one iteration (a step of BK) at least. Returns 0 where the numbers are too large for the kernel. */
+static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_device *device, sgemm__tma_args *t) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int64_t tiles_m = sgemm__ceil_div(t->gemm.m, v->BM), tiles_n = sgemm__ceil_div(t->gemm.n, v->BN);
+  const int64_t tiles = tiles_m * tiles_n * t->gemm.batch, slots = (int64_t)device->multiprocessors * v->resident;
+  const double all_tiles = (double)tiles_m * (double)tiles_n * (double)t->gemm.batch;
+  const uint32_t stream_k_tiles = plan->stream_k > 0 && t->gemm.k > 0 ? (uint32_t)(tiles % plan->stream_k) : 0;
+  const double iterations = (double)stream_k_tiles * (double)sgemm__ceil_div(t->gemm.k, v->BK);
+  if (!sgemm__grid_fits(all_tiles + 2.0 * plan->stream_k, t->gemm.batch) || iterations >= 2147483648.0)
+    return 0;
+  t->gemm.tiles_m = (uint32_t)tiles_m;
+  t->gemm.tiles_n = (uint32_t)tiles_n;
+  t->persistent_blocks = (uint32_t)(stream_k_tiles > 0 ? plan->stream_k : tiles < slots ? tiles : slots);
+  t->tiles_per_block = (uint32_t)(SGEMM__PERSISTENT_K / (t->gemm.k + 1) + 1);
+  t->stream_k_tiles = stream_k_tiles;
+  t->stream_k_units = iterations < plan->stream_k ? (uint32_t)iterations : (uint32_t)plan->stream_k;
+  t->unit_iterations = 0;
+  t->reduce_threads = 1;
+  if (stream_k_tiles > 0) { /* rounded up: see sgemm__unit_begin() */
+    t->unit_iterations = (((uint64_t)iterations << 32) + t->stream_k_units - 1) / t->stream_k_units;
+    t->reduce_threads = sgemm__reduce_threads(t->stream_k_units / stream_k_tiles);
+  } else {
+    t->stream_k_units = 0;
+  }
+  t->BM = v->BM;
+  t->BN = v->BN;
+  t->BK = v->BK;
+  return 1;
+}
+
+static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
+                                          const sgemm_device *device, sgemm_stream stream) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm__tma_layout l = sgemm__tma_layout_of(plan, args, p->workspace);
+  sgemm__tma_args t;
+  int64_t tiles, waves, reduce_blocks;
+  sgemm_status status;
+  t.gemm = *args;
+  t.partials = l.partials;
+  if (!sgemm__tma_countable(plan, args) || !sgemm__schedule_tiles(plan, device, &t))
+    return SGEMM_ERROR_GRID;
+  reduce_blocks = (int64_t)t.stream_k_tiles * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * t.reduce_threads;
+  if (!sgemm__grid_fits((double)reduce_blocks, 1))
+    return SGEMM_ERROR_GRID;
+  status = sgemm__launch_pack(&l, &t.gemm, stream);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  tiles = (int64_t)t.gemm.tiles_m * t.gemm.tiles_n * args->batch;
+  waves = t.stream_k_tiles > 0 ? tiles / t.persistent_blocks : sgemm__ceil_div(tiles, t.persistent_blocks);
+  waves = waves > t.tiles_per_block ? sgemm__ceil_div(waves, t.tiles_per_block) : 1;
+  status = sgemm__launch(plan->variant, 2 * t.gemm.trans_a + t.gemm.trans_b,
+                         sgemm__grid_of(t.persistent_blocks * waves, 1, v->threads, v->shared), &t, stream);
+  return status != SGEMM_SUCCESS || reduce_blocks == 0
+             ? status
+             : sgemm__launch(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t,
+                             stream);
+}
+
+/* The launches of a strict plan. fallback_reason: NULL, or the word of a tensor mode's guard; then they do nothing
+   unless the guard let strict fp32 compute the call. */
+static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
+                                             const uint32_t *fallback_reason, sgemm_stream stream) {
+  sgemm__args args = sgemm__args_of(p);
+  args.fallback_reason = fallback_reason;
+  args.run_on_fallback = 1;
+  return sgemm_variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, &args, device, stream)
+                                                    : sgemm__run_tiles(plan, p, &args, stream);
+}
+
+/* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
+
+/* Splits the operands of args that are not split yet into terms of a format. */
+static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, sgemm_format format,
+                                               sgemm_stream stream) {
+  const int64_t row_blocks = (args->a.presplit ? 0 : args->a.rows / SGEMM__ROW_BLOCK * args->a.batch) +
+                             (args->b.presplit ? 0 : args->b.rows / SGEMM__ROW_BLOCK * args->b.batch);
+  const int64_t scale_blocks = sgemm__ceil_div(args->gemm.k, SGEMM__SCALE_K);
+  if (row_blocks == 0 || scale_blocks == 0)
+    return SGEMM_SUCCESS;
+  if (!sgemm__grid_fits((double)row_blocks, scale_blocks))
+    return SGEMM_ERROR_GRID;
+  return sgemm__launch(SGEMM__SPLIT + (int)format, 0, sgemm__grid_of(row_blocks, scale_blocks, SGEMM__SPLIT_THREADS, 0),
+                       args, stream);
+}
+
+/* Split, multiply, reduce, and a strict kernel that has nothing to do unless the guard fires. Not for alpha = 0 or k =
+   0. */
+static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
+                                             sgemm_stream stream) {
+  const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get(plan->tensor);
+  const sgemm__args whole = sgemm__args_of(p);
+  const sgemm__tensor_layout l = sgemm__tensor_layout_of(plan, p, &whole);
+  const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
+  /* Partitions are whole scale blocks. The last ones of a plan may be left without any k and are neither computed nor
+     summed. */
+  const int64_t scale_blocks = sgemm__ceil_div(whole.k, SGEMM__SCALE_K);
+  const int64_t blocks_per_split = sgemm__ceil_div(scale_blocks, plan->split_k);
+  const int split_k = (int)sgemm__ceil_div(scale_blocks, blocks_per_split);
+  const double units = (double)tiles_m * (double)tiles_n * (double)whole.batch * split_k;
+  const sgemm_plan fallback = {plan->variant, SGEMM_TENSOR_VARIANT_NONE, plan->cluster_k, 1, 0, 0, 0};
+  sgemm__tensor_args t;
+  sgemm_status status;
+  if (!sgemm__grid_fits((double)tiles_m * (double)tiles_n, whole.batch) ||
+      (split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0)))
+    return SGEMM_ERROR_GRID;
+  t.gemm = whole;
+  t.a = l.a;
+  t.b = l.b;
+  t.split_k = split_k;
+  t.k_per_split = blocks_per_split * SGEMM__SCALE_K;
+  t.split_stride = 0;
+  t.guard_word = (uint32_t *)p->workspace;
+  status = sgemm__launch_split(&t, v->format, stream);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  if (split_k > 1) {
+    t.gemm = sgemm__into_partitions(&whole, l.partials, split_k);
+    t.split_stride = sgemm__partition_floats(&whole);
+  }
+  t.gemm.tiles_m = (uint32_t)tiles_m;
+  t.gemm.tiles_n = (uint32_t)tiles_n;
+  status = sgemm__launch(SGEMM__TENSOR_KERNEL + (int)plan->tensor, 0,
+                         sgemm__grid_of(units < device->multiprocessors ? (int64_t)units : device->multiprocessors, 1,
+                                        v->threads, v->shared),
+                         &t, stream);
+  if (status == SGEMM_SUCCESS && split_k > 1) {
+    sgemm__args reduce = whole; /* runs if tensor cores computed the partitions */
+    reduce.fallback_reason = t.guard_word;
+    status = sgemm__launch_reduce(&reduce, l.partials, split_k, stream);
+  }
+  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, device, t.guard_word, stream);
+}
+
+#endif /* SGEMM_LAUNCH_SEQUENCE_H */

@@ -1,0 +1,56 @@
+/* sgemm/launch/tables.h: the rows of the tables as structs, and what the kernel table holds. */
+#ifndef SGEMM_LAUNCH_TABLES_H
+#define SGEMM_LAUNCH_TABLES_H
+
+const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant) {
+  static const sgemm_variant_info rows[SGEMM_VARIANT_COUNT] = {
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
+  {SGEMM__STRING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                              \
+   #stage,                                                                                                             \
+   reason,                                                                                                             \
+   SGEMM_STAGE_##stage,                                                                                                \
+   BM,                                                                                                                 \
+   BN,                                                                                                                 \
+   BK,                                                                                                                 \
+   TM,                                                                                                                 \
+   TN,                                                                                                                 \
+   WM,                                                                                                                 \
+   WN,                                                                                                                 \
+   V,                                                                                                                  \
+   bufs,                                                                                                               \
+   slice_k,                                                                                                            \
+   SGEMM__CLUSTER_SPLIT_K_##stage,                                                                                     \
+   SGEMM__USES_TMA_##stage,                                                                                            \
+   SGEMM__SHARED_BYTES(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, BM, BN, BK, bufs, slice_k),            \
+   SGEMM__RESIDENT_BLOCKS(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, BM, BN, BK, bufs, slice_k, blocks), \
+   SGEMM__BLOCK_THREADS(SGEMM__USES_TMA_##stage, BM, BN, TM, TN, slice_k),                                             \
+   blocks,                                                                                                             \
+   production},
+      SGEMM_VARIANTS(SGEMM__X)
+#undef SGEMM__X
+  };
+  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? &rows[variant] : NULL;
+}
+
+const sgemm_tensor_variant_info *sgemm_tensor_variant_get(sgemm_tensor_variant tensor) {
+  static const sgemm_tensor_variant_info rows[SGEMM_TENSOR_VARIANT_COUNT] = {
+#define SGEMM__X(engine, format, BM, BN, WN, k_blocks, sets, bufs, reason)                                             \
+  {SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),                                                          \
+   reason,                                                                                                             \
+   SGEMM_FORMAT_##format,                                                                                              \
+   SGEMM__WGMMA_##engine,                                                                                              \
+   SGEMM__TERMS_##format,                                                                                              \
+   BM,                                                                                                                 \
+   BN,                                                                                                                 \
+   k_blocks,                                                                                                           \
+   sets,                                                                                                               \
+   bufs,                                                                                                               \
+   bufs * SGEMM__BUFFER_BYTES(BM, BN, SGEMM__TERMS_##format),                                                          \
+   SGEMM__TENSOR_THREADS_##engine},
+      SGEMM_TENSOR_VARIANTS(SGEMM__X)
+#undef SGEMM__X
+  };
+  return (int)tensor >= 0 && tensor < SGEMM_TENSOR_VARIANT_COUNT ? &rows[tensor] : NULL;
+}
+
+#endif /* SGEMM_LAUNCH_TABLES_H */

@@ -1,0 +1,166 @@
+/* sgemm/select/calibration_h200.h: the constants that the selection estimates times with, from times of an NVIDIA H200.
+   The tool tune measures plans on a GPU, fits these constants to their times and writes the part between BEGIN and END.
+
+   Every constant is bound to its variant by name. An entry whose name is no variant, a second entry for a variant and a
+   variant without an entry do not compile. A variant that has not been measured stands in SGEMM_ESTIMATED instead. */
+#ifndef SGEMM_SELECT_CALIBRATION_H200_H
+#define SGEMM_SELECT_CALIBRATION_H200_H
+
+/* Times are in clocks of an SM. */
+typedef struct sgemm__calibration {
+  double launch;          /* of a kernel that has nothing to do */
+  double cluster;         /* of the sum over the blocks of a cluster */
+  double split_k;         /* of the second kernel of split-K or stream-K */
+  double partition;       /* of each partition that the second kernel sums, besides its bytes */
+  double half_rate_warps; /* resident warps of an SM at which a variant reaches half of its rate */
+  double copy;            /* of an element that is copied to shared memory alone, not four at a time */
+  double store;           /* of such an element that goes through registers, in stages before async */
+  double guarded;         /* of such an element that may lie outside the matrix */
+  double latency;         /* from the request of a tile to its arrival */
+  double sm_bytes;        /* bytes that an SM can load in a clock, from L2 or memory */
+  double bandwidth_share; /* share of the nominal memory bandwidth that a kernel reaches */
+  double
+      lost_reuse; /* share of the tiles' repeated bytes that the L2 no longer holds, for each k above 4096; not fitted */
+} sgemm__calibration;
+
+/* Of one variant. */
+typedef struct sgemm__variant_calibration {
+  double rate;     /* FMAs in a clock of an SM that is full of blocks; its lanes could do 128 */
+  double overhead; /* clocks of a wave besides its FMAs: the first loads and the stores */
+} sgemm__variant_calibration;
+
+/* Of one tensor-core variant. */
+typedef struct sgemm__tensor_calibration {
+  double k_block;  /* clocks of a k-block of a tile */
+  double overhead; /* clocks of a tile besides its k-blocks */
+} sgemm__tensor_calibration;
+
+// clang-format off
+/* BEGIN calibration */
+static const sgemm__calibration sgemm__h200 = {
+  2550,     /* launch */
+  2962,     /* cluster */
+  5022,     /* split_k */
+  0,        /* partition */
+  1.61,     /* half_rate_warps */
+  0.0556,   /* copy */
+  0.0455,   /* store */
+  0.0985,   /* guarded */
+  73,       /* latency */
+  46.3,     /* sm_bytes */
+  0.698,    /* bandwidth_share */
+  1.39e-05, /* lost_reuse */
+};
+
+/* X([symbol] variant, rate, overhead) */
+#define SGEMM__H200_VARIANTS(X)                                                                                        \
+  X(naive_32x32x1_1x1,                11.6,  1742)                                                                     \
+  X(coalesced_32x32x1_1x1,            14.0,  2134)                                                                     \
+  X(tiled_16x16x16_1x1,               17.8,  3064)                                                                     \
+  X(tiled_32x32x32_1x1,               17.2,  1813)                                                                     \
+  X(tile1d_64x64x8_8x1,               35.8,  3487)                                                                     \
+  X(tile1d_64x64x32_8x1,              44.3,  3063)                                                                     \
+  X(tile2d_128x128x8_8x8,             72.3, 11308)                                                                     \
+  X(vectorized_128x128x8_8x8,         81.2,  3063)                                                                     \
+  X(warptiled_128x128x16_8x16,        90.5,  6432)                                                                     \
+  X(warptiled_128x128x8_8x8,          83.4,  3718)                                                                     \
+  X(doublebuffered_128x256x8_16x8,   113.3,  7219)                                                                     \
+  X(doublebuffered_128x128x8_8x8,    100.3,  4188)                                                                     \
+  X(doublebuffered_128x64x16_8x8,    104.8,  4630)                                                                     \
+  X(doublebuffered_64x64x16_8x4,      84.5,  3361)                                                                     \
+  X(doublebuffered_32x64x16_4x4,      71.2,  2069)                                                                     \
+  X(doublebuffered_32x32x16_4x4,      63.2,  2028)                                                                     \
+  X(async_128x256x16_16x8,           113.2,  9118)                                                                     \
+  X(async_128x256x8_16x8,            117.2,  9227)                                                                     \
+  X(async_256x128x8_16x8,            112.5,  8410)                                                                     \
+  X(async_64x128x16_8x8,             111.2,  4525)                                                                     \
+  X(async_128x64x16_8x8,             109.2,  4588)                                                                     \
+  X(async_64x64x16_8x4,               94.6,  2906)                                                                     \
+  X(async_64x64x8_8x8,                99.4,  3834)                                                                     \
+  X(async_32x128x32_8x4,              97.0,  3717)                                                                     \
+  X(async_128x32x32_4x8,              91.4,  3255)                                                                     \
+  X(splitk_64x128x16_8x8,             95.4,  4879)                                                                     \
+  X(splitk_64x64x32_8x4,              91.7,  3899)                                                                     \
+  X(splitk_32x64x32_8x4,              83.6,  3106)                                                                     \
+  X(splitk_32x32x64_4x4,              75.9,  3184)                                                                     \
+  X(splitk_16x128x32_16x4,            80.8,  3009)                                                                     \
+  X(splitk_8x128x32_8x4,              66.2,  2609)                                                                     \
+  X(splitk_4x128x32_4x4,              52.7,  3259)                                                                     \
+  X(splitk_128x16x32_4x16,            78.1,  3434)                                                                     \
+  X(splitk_128x8x32_4x8,              63.3,  2820)                                                                     \
+  X(splitk_128x4x32_4x4,              45.0,  2628)                                                                     \
+  X(splitk_16x32x128_4x4,             79.6,  2787)                                                                     \
+  X(splitk_8x32x128_4x4,              56.3,  2486)                                                                     \
+  X(splitk_4x32x128_4x4,              47.7,  3895)                                                                     \
+  X(splitk_32x16x128_4x4,             79.1,  2715)                                                                     \
+  X(splitk_32x8x128_4x4,              62.9,  2507)                                                                     \
+  X(splitk_32x4x128_4x4,              42.1,  3519)                                                                     \
+  X(gemv_1x32x256_1x4,                18.0,  2600)                                                                     \
+  X(gemv_32x1x256_4x1,                18.0,  2600)                                                                     \
+  X(tma_64x128x64_16x8,              122.2,  2193)                                                                     \
+  X(tma_128x64x64_16x8,              122.3,  2234)                                                                     \
+  X(tma_64x64x32_16x8,               119.4,  1763)                                                                     \
+  X(tma_32x32x128_16x8,              120.6,  1891)                                                                     \
+  X(tma_32x256x64_16x8,              120.6,  2443)                                                                     \
+  X(tma_256x32x64_16x8,              122.4,  1964)
+/* END calibration */
+
+/* X([symbol] tensor-core variant, k_block, overhead): from times of squares of 1024 to 4096. */
+#define SGEMM__H200_TENSOR_VARIANTS(X)                                                                                 \
+  X(wgmma_fp16x3_128x256,    2250, 4000)                                                                               \
+  X(wgmma_fp16x3_128x128,    1150, 4000)                                                                               \
+  X(wgmma_fp16x3_128x64,      860, 4000)                                                                               \
+  X(wgmma_bf16x6_128x256,    4080, 4000)                                                                               \
+  X(wgmma_bf16x6_128x128,    2060, 4000)                                                                               \
+  X(wgmma_bf16x6_128x64,     1200, 4000)                                                                               \
+  X(mma_fp16x3_128x128,      2600, 4000)                                                                               \
+  X(mma_bf16x6_128x128,      4400, 4000)
+// clang-format on
+
+/* A switch over names: an unknown name or a second entry is an error of the compiler, a missing one of the assertion.
+   */
+static inline sgemm__variant_calibration sgemm__calibration_of(sgemm_variant variant) {
+  sgemm__variant_calibration c = {1.0, 1e9}; /* no variant: never selected */
+  switch (variant) {
+#define SGEMM__X(name, rate_, overhead_)                                                                               \
+  case SGEMM_##name:                                                                                                   \
+    c.rate = rate_;                                                                                                    \
+    c.overhead = overhead_;                                                                                            \
+    break;
+    SGEMM__H200_VARIANTS(SGEMM__X)
+#undef SGEMM__X
+#define SGEMM__X(name, like)                                                                                           \
+  case SGEMM_##name:                                                                                                   \
+    return sgemm__calibration_of(SGEMM_##like);
+    SGEMM_ESTIMATED(SGEMM__X)
+#undef SGEMM__X
+  default:
+    break;
+  }
+  return c;
+}
+
+static inline sgemm__tensor_calibration sgemm__tensor_calibration_of(sgemm_tensor_variant tensor) {
+  sgemm__tensor_calibration c = {1e9, 1e9}; /* no variant: never selected */
+  switch (tensor) {
+#define SGEMM__X(name, k_block_, overhead_)                                                                            \
+  case SGEMM_##name:                                                                                                   \
+    c.k_block = k_block_;                                                                                              \
+    c.overhead = overhead_;                                                                                            \
+    break;
+    SGEMM__H200_TENSOR_VARIANTS(SGEMM__X)
+#undef SGEMM__X
+  default:
+    break;
+  }
+  return c;
+}
+
+#define SGEMM__X(...) +1
+SGEMM__ASSERT((0 SGEMM__H200_VARIANTS(SGEMM__X) SGEMM_ESTIMATED(SGEMM__X)) == SGEMM_VARIANT_COUNT,
+              "each variant has one entry in SGEMM__H200_VARIANTS or in SGEMM_ESTIMATED")
+SGEMM__ASSERT((0 SGEMM__H200_TENSOR_VARIANTS(SGEMM__X)) == SGEMM_TENSOR_VARIANT_COUNT,
+              "each tensor-core variant has one entry in SGEMM__H200_TENSOR_VARIANTS")
+#undef SGEMM__X
+
+#endif /* SGEMM_SELECT_CALIBRATION_H200_H */

@@ -1,0 +1,280 @@
+/* sgemm/select/cost.h: the estimated time of a plan, in clocks of an SM. A pure function of the shape, the device and
+   the calibration. docs/notebook/selection.md and docs/notebook/power.md have the measurements behind it. */
+#ifndef SGEMM_SELECT_COST_H
+#define SGEMM_SELECT_COST_H
+
+/* Constants of the model that tune does not fit, each from measurements on an H200. */
+#define SGEMM__COST_READ_C 1000.0      /* clocks until a vector of C arrives where beta is not 0 (tile_ends.md) */
+#define SGEMM__COST_PACK_BANDWIDTH 0.9 /* share of the memory bandwidth that packing reaches (tma_origins.md) */
+#define SGEMM__COST_PERSISTENT                                                                                         \
+  3500.0 /* clocks until the first tile arrives at a persistent block, once (tma_loop.md) */
+#define SGEMM__COST_REDUCE_WAIT 2000.0 /* clocks for which the stream-K sum of 8 partial tiles waits (stream_k.md) */
+#define SGEMM__COST_REUSE_K 4096.0  /* k from which on blocks drift apart and the L2 loses what they share (power.md) */
+#define SGEMM__COST_POWER_DRAM 0.49 /* at 700 W: a DRAM byte, in its own time at full bandwidth (power.md) */
+#define SGEMM__COST_POWER_L2 0.17   /* at 700 W: a byte that an SM loads, in the same unit (power.md) */
+#define SGEMM__COST_SMALLER_BOUND                                                                                      \
+  0.06 /* share of the smaller of two bounds that is felt beside the larger (power.md) */
+
+static inline double sgemm__ceil(double x) {
+  const double floor = (double)(int64_t)x;
+  return floor < x ? floor + 1.0 : floor;
+}
+static inline double sgemm__larger(double a, double b) { return a > b ? a : b; }
+static inline double sgemm__smaller(double a, double b) { return a < b ? a : b; }
+
+/* What the estimate takes from params and device, once for all plans. Doubles are exact enough. */
+typedef struct sgemm__problem {
+  sgemm__args args;
+  double m, n, k, batch;
+  int a_k_major, b_k_major; /* 1: contiguous along k in memory */
+  int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
+  double pack_a, pack_b;    /* elements to pack if tma repacks A, or B */
+  double must_pack;         /* clocks of packing the operands that tensor maps cannot describe */
+  double sms, per_sm;       /* of the device; 1 / sms */
+  double lane;              /* 128 over the FMA lanes of an SM */
+  double sm_byte;           /* clocks of a loaded byte while all SMs load */
+  double dram_byte;         /* clocks of a DRAM byte at the full bandwidth */
+  double bytes, dram;       /* minimum bytes of the call, and the clocks that memory needs for them */
+  double l2;                /* bytes that the L2 holds */
+  double fmas;              /* clocks of all FMAs while all SMs' lanes are busy */
+  double read_c;            /* clocks until a vector of C arrives; 0 where beta is 0 */
+} sgemm__problem;
+
+/* Clocks of packing so many elements: 4 bytes read and 4 written for each, in a launch of its own. */
+static inline double sgemm__pack_cost(double elements, double dram_byte, const sgemm__calibration *c) {
+  return elements > 0.0 ? c->launch + elements * 8.0 * dram_byte / SGEMM__COST_PACK_BANDWIDTH : 0.0;
+}
+
+static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_device *device,
+                                               const sgemm__calibration *c) {
+  const sgemm__args a = sgemm__args_of(p);
+  sgemm__problem q;
+  q.args = a;
+  q.m = (double)a.m;
+  q.n = (double)a.n;
+  q.k = (double)a.k;
+  q.batch = (double)a.batch;
+  q.a_k_major = !a.trans_a;
+  q.b_k_major = a.trans_b;
+  q.a_vectors = a.lda % 4 == 0;
+  q.b_vectors = a.ldb % 4 == 0;
+  q.sms = device->multiprocessors;
+  q.per_sm = 1.0 / q.sms;
+  q.lane = 128.0 / device->lanes;
+  q.sm_byte = q.per_sm / c->sm_bytes;
+  q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
+  q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
+  q.dram = q.bytes * q.dram_byte / c->bandwidth_share;
+  q.l2 = (double)device->l2_bytes;
+  q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
+  q.read_c = a.beta != 0.0f ? SGEMM__COST_READ_C : 0.0;
+  q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a.batch, a.stride_a);
+  q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a.batch, a.stride_b);
+  q.must_pack = sgemm__pack_cost(
+      (sgemm__must_repack(&a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(&a, 1) ? q.pack_b : 0.0), q.dram_byte, c);
+  return q;
+}
+
+/* What the estimate takes from a variant and its own calibration, once for all its plans. */
+typedef struct sgemm__candidate {
+  const sgemm_variant_info *v;
+  double tiles;       /* of C, in all the batch */
+  double fma, per_k;  /* clocks of a tile's k on an SM full of blocks: its FMAs; its FMAs and element-wise copies */
+  double overhead;    /* clocks of a wave besides */
+  double half_rate;   /* resident blocks of an SM at which it reaches half of its rate */
+  double arrival;     /* least clocks from the arrival of one step's tiles to that of the next */
+  double step_bytes;  /* bytes that a block loads for one k */
+  double partial;     /* clocks of a split-K partition, or of a stream-K partial tile */
+  double slots;       /* resident block slots of the device */
+  double steps;       /* of BK in all of k */
+  double lower_bound; /* clocks of any plan besides what splitting k costs: all SMs busy all the time, or DRAM */
+} sgemm__candidate;
+
+/* 1 if a second kernel can sum what the blocks of a variant compute of k. */
+static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
+  return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv;
+}
+
+/* Clocks of a wave besides its FMAs. Where beta is not 0, a thread waits for C once for each of its output vectors.
+   Pipelines with 8 x 8 results a thread, and tma, load eight vectors at a time, so that they wait twice in all. */
+static inline double sgemm__wave_overhead(sgemm_variant variant, const sgemm__variant_calibration *own,
+                                          const sgemm__problem *q) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const double vectors = (double)(v->TM * v->TN) / (v->V * v->slice_k);
+  const int ahead = v->uses_tma || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
+  return own->overhead + q->read_c * (ahead ? 2.0 : sgemm__larger(vectors, 1.0));
+}
+
+/* Clocks that every plan of a variant takes at least: all SMs busy all the time, or one SM alone with a tile, unless k
+   is split, which costs something too; or DRAM. Cheaper than a candidate, so that most variants need no closer look. */
+static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__variant_calibration *own,
+                                        const sgemm__problem *q, const sgemm__calibration *c) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
+  const double fma = v->BM * v->BN * q->lane / own->rate, busy = tiles * fma * q->k * q->per_sm;
+  const double alone = sgemm__larger(busy, fma * q->k * (1.0 + c->half_rate_warps * 32.0 / v->threads));
+  const double split = busy + (v->cluster_split_k ? sgemm__smaller(c->cluster, c->split_k) : c->split_k);
+  const double work = sgemm__can_split_k(v) ? sgemm__smaller(alone, split) : alone;
+  return c->launch + (v->uses_tma ? q->must_pack : 0.0) +
+         sgemm__larger(work + sgemm__wave_overhead(variant, own, q), q->dram);
+}
+
+static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
+                                                   const sgemm__problem *q, const sgemm__calibration *c) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  /* A K-major operand is copied element by element where fragments have more than 4 elements, and any operand whose
+     rows do not start on 16 bytes is. */
+  const double single = v->bufs > 2 ? c->copy : c->store;
+  const double a_copy = v->uses_tma ? 0.0 : !q->a_vectors ? c->guarded : q->a_k_major && v->TM != 4 ? single : 0.0;
+  const double b_copy = v->uses_tma ? 0.0 : !q->b_vectors ? c->guarded : q->b_k_major && v->TN != 4 ? single : 0.0;
+  sgemm__candidate r;
+  r.v = v;
+  r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
+  r.fma = v->BM * v->BN * q->lane / own->rate;
+  r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN;
+  r.overhead = sgemm__wave_overhead(variant, own, q);
+  r.half_rate = c->half_rate_warps * 32.0 / v->threads;
+  r.arrival = c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
+  r.step_bytes = 4.0 * (v->BM + v->BN);
+  r.partial = v->uses_tma ? v->BM * v->BN * 8.0 * q->sm_byte : c->partition + q->m * q->n * q->batch * 8.0 * q->sm_byte;
+  r.slots = q->sms * v->resident;
+  r.steps = sgemm__ceil(q->k / v->BK);
+  r.lower_bound = c->launch + (v->uses_tma ? q->must_pack : 0.0) +
+                  sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.overhead, q->dram);
+  return r;
+}
+
+/* Threads that share each stream-K sum of so many partial tiles: each loads 8 of them at a time. */
+static inline uint32_t sgemm__reduce_threads(uint32_t partials) {
+  return partials >= 128 ? 32 : partials >= 64 ? 16 : partials >= 32 ? 8 : partials >= 16 ? 4 : partials >= 8 ? 2 : 1;
+}
+
+/* Parts that the second kernel sums: split-K partitions, or the blocks of stream-K; 1 where there is no second kernel.
+   */
+static inline int sgemm__summed_parts(const sgemm_plan *plan) {
+  return plan->stream_k > 1 ? plan->stream_k : plan->split_k;
+}
+
+/* Clocks that splitting k costs besides the work itself. */
+static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
+  const int parts = sgemm__summed_parts(plan);
+  return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : 0.0);
+}
+
+/* How a plan's blocks fill the device. */
+typedef struct sgemm__waves {
+  double blocks;  /* of the launch, or tiles of persistent blocks */
+  double steps;   /* of BK of a block */
+  double wave;    /* blocks that run at a time */
+  double full;    /* full waves */
+  double left;    /* blocks of the last, partial wave */
+  double busiest; /* blocks of it on the busiest SM */
+  double units;   /* work units of a block in it: with stream-K a block may end one tile and begin another */
+} sgemm__waves;
+
+static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q) {
+  const int cluster = plan->cluster_k, stream_k = plan->stream_k > 1;
+  sgemm__waves w;
+  w.blocks = r->tiles * cluster * plan->split_k;
+  w.steps = sgemm__ceil(r->steps / (cluster * plan->split_k));
+  /* Clusters do not leave a group of some 16 SMs, and fill each group only in part. */
+  w.wave = stream_k ? plan->stream_k : sgemm__larger(r->slots - (cluster - 1) * (double)(int)(q->sms / 32.0), cluster);
+  w.full = (double)(int64_t)(w.blocks / w.wave);
+  w.left = w.blocks - w.full * w.wave;
+  w.busiest = sgemm__ceil(w.left * q->per_sm - 1e-9); /* 1e-9 exceeds the rounding of per_sm */
+  w.units = stream_k && w.left > 0.0 ? 1.0 + ((int64_t)w.wave % (int64_t)w.left > 0) : 1.0;
+  return w;
+}
+
+/* Clocks of the busiest SM. It works through its blocks in waves; each block costs a whole tile, whatever the edge cuts
+   off, and runs no faster than its tiles arrive. n resident blocks run at n / (n + half_rate) of the rate. */
+static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
+  const double alone = w->steps * r->v->BK * r->per_k, arrival = w->steps * r->arrival;
+  const double resident = r->v->resident;
+  const double full = sgemm__larger(alone * (resident + r->half_rate), arrival) + r->overhead;
+  const double last = plan->stream_k > 1
+                          ? alone * (resident + r->half_rate) * w->left / w->wave + w->units * r->overhead
+                      : w->busiest > 0.0 ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + r->overhead
+                                         : 0.0;
+  return w->full * full + last;
+}
+
+/* Clocks that lost L2 reuse costs. Blocks that share what they load drift apart as k goes on, until the L2 no longer
+   holds it for the last of them. Tiles of 64 x 128 read 10 % of their loads from DRAM at 8192 cubed and 29 % at 16384
+   on an H200. This costs power, and so clocks, whatever else binds. */
+static inline double sgemm__lost_reuse(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
+                                       const sgemm__problem *q, const sgemm__calibration *c) {
+  const double block_k = w->steps * r->v->BK, bytes = w->blocks * block_k * r->step_bytes;
+  const double k = plan->stream_k > 1 && w->full < 1.0 ? block_k * w->left / w->wave : block_k;
+  return k > SGEMM__COST_REUSE_K
+             ? (k - SGEMM__COST_REUSE_K) * c->lost_reuse * sgemm__larger(bytes - q->bytes, 0.0) * q->dram_byte
+             : 0.0;
+}
+
+/* Clocks for which an H200's 700 W suffice: FMAs at their full rate take all of it, as do twice the bytes that DRAM can
+   move, or six times as many loaded from the L2. With stream-K units that are no whole parts of a tile, tiles that load
+   the same rows come to a k at different times; what the L2 cannot hold until then is read twice. */
+static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm__candidate *r, const sgemm__problem *q) {
+  const double shared_rows = (q->n > r->v->BN ? q->m : 0.0) +
+                             (q->m > r->v->BM ? q->n : 0.0); /* that several tiles load */
+  const double twice = w->units > 1.0 && q->bytes * w->left > q->l2 * r->tiles
+                           ? 4.0 * q->k * q->batch * shared_rows * w->left / r->tiles
+                           : 0.0;
+  const double loaded = w->blocks * w->steps * r->v->BK * r->step_bytes;
+  return q->fmas + (SGEMM__COST_POWER_DRAM * (q->bytes + twice) + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
+}
+
+/* Estimated clocks of a strict plan. SM time, load time and DRAM time combine by a 4-norm: the largest dominates, and
+   near ties add. */
+static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
+                                 const sgemm__calibration *c) {
+  const sgemm__waves w = sgemm__waves_of(plan, r, q);
+  const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.steps * r->v->BK * r->step_bytes * q->sm_byte;
+  const double sm2 = sm * sm, loads2 = loads * loads, dram2 = q->dram * q->dram;
+  const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
+  /* A stream-K sum of many partial tiles waits for memory once for 8 of them a thread. */
+  const double partials = plan->stream_k > 1 && w.left > 0.0 ? w.wave / w.left : 1.0;
+  const double waits = sgemm__ceil(partials / (8.0 * sgemm__reduce_threads((uint32_t)partials)));
+  const double time = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) +
+                      sqrt(sqrt(sm2 * sm2 + loads2 * loads2 + dram2 * dram2)) + sgemm__lost_reuse(&w, plan, r, q, c) +
+                      sgemm__split_cost(plan, r, c) + (w.units - 1.0) * w.left * r->partial +
+                      (waits - 1.0) * SGEMM__COST_REDUCE_WAIT + (r->v->uses_tma ? SGEMM__COST_PERSISTENT : 0.0);
+  const double power = sgemm__power_bound(&w, r, q);
+  return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
+}
+
+/* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
+
+#define SGEMM__COST_SPLIT 4000.0         /* clocks of a split, however small, besides its launch */
+#define SGEMM__COST_SPLIT_BANDWIDTH 0.85 /* share of the memory bandwidth that the split and the stores reach */
+#define SGEMM__COST_MMA_OTHER 4.0        /* how many times longer a k-block of mma takes where its rate is a quarter */
+
+/* On sm_90 the mma variants reach some 600 FMAs in a clock of an SM. The peak is 1024 on sm_80 and sm_100, and 256 with
+   fp32 sums on the chips for graphics, where strict variants are the faster ones (NVIDIA's architecture whitepapers).
+   Only sm_90 was measured. */
+static inline double sgemm__mma_slowdown(int arch) {
+  return arch == 80 || arch == 90 || arch == 100 ? 1.0 : SGEMM__COST_MMA_OTHER;
+}
+
+/* Estimated clocks of a tensor plan: the split at the speed of memory, the busiest SM's tiles one after the other, and
+   what is stored. */
+static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
+                                        const sgemm__problem *q, const sgemm__calibration *c) {
+  const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get(plan->tensor);
+  const sgemm__tensor_calibration t = sgemm__tensor_calibration_of(plan->tensor);
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  const double split_a = (swap ? p->prepared_b : p->prepared_a) != NULL ? 0.0 : q->pack_a;
+  const double split_b = (swap ? p->prepared_a : p->prepared_b) != NULL ? 0.0 : q->pack_b;
+  const double bytes = (split_a + split_b) * (4.0 + 2.0 * v->terms);
+  const double byte = q->dram_byte / SGEMM__COST_SPLIT_BANDWIDTH;
+  const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch * plan->split_k;
+  const double k_blocks = sgemm__ceil((double)SGEMM__K_BLOCKS(q->args.k) / plan->split_k);
+  const double results = q->m * q->n * q->batch * 4.0;
+  const double launches = (bytes > 0.0) + 2.0 + (plan->split_k > 1);
+  return launches * c->launch + (bytes > 0.0 ? SGEMM__COST_SPLIT : 0.0) + bytes * byte +
+         sgemm__ceil(tiles * q->per_sm - 1e-9) *
+             (k_blocks * t.k_block * (v->wgmma ? 1.0 : sgemm__mma_slowdown(device->code_arch)) + t.overhead) +
+         results * byte * (1.0 + (q->args.beta != 0.0f) + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0));
+}
+
+#endif /* SGEMM_SELECT_COST_H */

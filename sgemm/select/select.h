@@ -1,0 +1,179 @@
+/* sgemm/select/select.h: the plan with the least estimated time. */
+#ifndef SGEMM_SELECT_SELECT_H
+#define SGEMM_SELECT_SELECT_H
+
+/* 1 if the variant and the device can do a strict plan, whatever the operands. */
+static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *device) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int cluster = plan->cluster_k;
+  const int clusters = cluster == 1 || ((cluster == 2 || cluster == 4 || cluster == 8) && v->cluster_split_k &&
+                                        device->code_arch >= 90);
+  const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
+  const int streams = plan->stream_k == 0 || (plan->stream_k > 1 && v->uses_tma && plan->stream_k <= 65535);
+  return clusters && splits && streams && v->shared <= device->shared_per_block &&
+         (!v->uses_tma || device->has_sm90a_code);
+}
+
+/* 1 if the device can run a tensor-core variant. */
+static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, const sgemm_device *device) {
+  return v->shared <= device->shared_per_block && device->code_arch >= 80 && (!v->wgmma || device->has_sm90a_code);
+}
+
+/* 1 if the operands suit the plan: what tensor maps cannot describe is repacked, and nothing is where there is no TMA.
+   */
+static inline int sgemm__suits_operands(const sgemm_plan *plan, const sgemm__args *args) {
+  const int tma = sgemm_variant_get(plan->variant)->uses_tma;
+  return tma ? (plan->repack_a || !sgemm__must_repack(args, 0)) && (plan->repack_b || !sgemm__must_repack(args, 1))
+             : !plan->repack_a && !plan->repack_b;
+}
+
+/* Blocks of `slots` among which stream-K divides a matrix's tiles evenly: a multiple of the tiles; 0 where tiles are
+   more. */
+static inline int sgemm__even_stream_k(double tiles, int slots) {
+  return tiles >= 1.0 && tiles <= slots ? slots / (int)tiles * (int)tiles : 0;
+}
+
+/* A plan of a variant with everything off. */
+static inline sgemm_plan sgemm__plain_plan(sgemm_variant variant) {
+  sgemm_plan plan = {variant, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0};
+  return plan;
+}
+
+/* The best plan so far. */
+typedef struct sgemm__best {
+  sgemm_plan plan;
+  double cost;
+} sgemm__best;
+
+/* Takes a plan for the best where it is estimated to be faster, possible, and fits into the workspace. */
+static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate *r, const sgemm_params *p,
+                                        const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
+  double cost;
+  if (r->lower_bound + sgemm__split_cost(plan, r, &sgemm__h200) >= best->cost || !sgemm__possible(plan, device))
+    return;
+  sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
+  cost = sgemm__cost(plan, r, q, &sgemm__h200);
+  if (cost < best->cost) {
+    const int64_t bytes = sgemm__plan_bytes(plan, p, &q->args);
+    if (bytes != INT64_MAX && bytes <= p->workspace_bytes) {
+      best->plan = *plan;
+      best->cost = cost;
+    }
+  }
+}
+
+/* The candidates of one variant: cluster sizes, and for each of them no further split of k, or enough parts to fill one
+   or two waves of the device. */
+static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
+                                           const sgemm__problem *q, sgemm__best *best) {
+  enum { SPLIT_K_LIMIT = 128 };
+  const sgemm__variant_calibration own = sgemm__calibration_of(variant);
+  const sgemm__candidate r = sgemm__candidate_of(variant, &own, q, &sgemm__h200);
+  const sgemm_variant_info *v = r.v;
+  const int largest_cluster = v->cluster_split_k && device->code_arch >= 90 ? 8 : 1;
+  const int slots = device->multiprocessors * v->resident;
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  for (plan.cluster_k = 1; plan.cluster_k <= largest_cluster; plan.cluster_k *= 2) {
+    const double free_slots = r.slots / (r.tiles * plan.cluster_k); /* for each block so far */
+    int waves;
+    if (plan.cluster_k > 1 && 2.0 * plan.cluster_k * v->BK > q->k)
+      return; /* each block has two steps of BK at least */
+    plan.split_k = 1;
+    plan.stream_k = 0;
+    sgemm__consider_plan(&plan, &r, p, device, q, best);
+    for (waves = 1; waves <= 2; waves++) {
+      if (v->uses_tma) {
+        plan.stream_k = waves == 1 ? slots : sgemm__even_stream_k(r.tiles, slots);
+      } else if (sgemm__can_split_k(v) && p->workspace_bytes > 0) {
+        plan.split_k = free_slots * waves < SPLIT_K_LIMIT ? (int)(free_slots * waves) : SPLIT_K_LIMIT;
+        if (2.0 * plan.split_k * plan.cluster_k * v->BK > q->k)
+          continue;
+      }
+      if (sgemm__summed_parts(&plan) > 1)
+        sgemm__consider_plan(&plan, &r, p, device, q, best);
+    }
+    if (free_slots < 1.0)
+      return; /* the SMs are full: more blocks gain nothing */
+  }
+}
+
+static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
+                                               const sgemm__problem *q) {
+  const int any = stage == SGEMM_STAGE_ANY;
+  const double infinity = 1e300;
+  sgemm__best best = {{SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0}, infinity};
+  double lower_bound[SGEMM_VARIANT_COUNT];
+  int pass, i;
+  /* Of any stage, production variants come first, and the others only where none of these fits. */
+  for (pass = any; pass >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; pass--) {
+    int promising = 0;
+    for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+      const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+      /* Without cp.async in hardware a pipeline waits for memory. */
+      const int production = any && v->production && (v->bufs < 3 || device->code_arch >= 80);
+      const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
+      lower_bound[i] = (any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)
+                           ? sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200)
+                           : infinity;
+      promising = lower_bound[i] < lower_bound[promising] ? i : promising;
+    }
+    /* With the variant of the lowest bound first, most others need no closer look. */
+    for (i = -1; i < SGEMM_VARIANT_COUNT; i++) {
+      const int variant = i < 0 ? promising : i;
+      if (lower_bound[variant] < best.cost)
+        sgemm__consider_variant((sgemm_variant)variant, p, device, q, &best);
+    }
+  }
+  return best;
+}
+
+/* Turns a strict plan into a tensor plan where p's mode asks for it and a tensor-core variant is estimated a seventh
+   faster, so that an error of the estimate does not make the mode slower than strict fp32. */
+static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_device *device, const sgemm__problem *q,
+                                          sgemm__best *best) {
+  enum { SPLIT_K_LIMIT = 64, SPLIT_K_MIN_K = 256, FP16_MIN_K = 128, BF16_MIN_K = 64, UNSPLIT_K = 16384 };
+  const double tensor_margin = 0.85;
+  const sgemm_format format = p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
+  sgemm_plan fallback = best->plan;
+  int i;
+  if (p->mode == SGEMM_STRICT || p->k < (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) || q->args.k == 0 ||
+      best->plan.variant == SGEMM_VARIANT_NONE || !sgemm_tensor_compiled())
+    return;
+  best->cost *= tensor_margin;
+  for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * sgemm__h200.launch; i++) {
+    const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
+    sgemm_plan plan = sgemm__plain_plan(fallback.variant);
+    /* k of one sum of hi hi products, which tensor cores truncate. Where strict sums are short, be it by split-K,
+       longer sums of fp16 terms would be less accurate for numbers of one sign. */
+    const int sum_k = SGEMM__K_BLOCK * v->k_blocks / v->sets;
+    const int unsplit = sum_k > 32 || (sum_k > 16 && format == SGEMM_FORMAT_fp16x3 && p->k < UNSPLIT_K);
+    const int limit = unsplit ? 1 : SPLIT_K_LIMIT;
+    if (v->format != format || !sgemm__tensor_possible(v, device) || (sum_k > 32 && p->k < SPLIT_K_MIN_K))
+      continue;
+    plan.tensor = (sgemm_tensor_variant)i;
+    for (plan.split_k = 1; plan.split_k <= limit && (plan.split_k == 1 || plan.split_k * SPLIT_K_MIN_K <= p->k);
+         plan.split_k *= 2) {
+      const double cost = sgemm__tensor_cost(&plan, p, device, q, &sgemm__h200);
+      if (cost < best->cost && sgemm__plan_bytes(&plan, p, &q->args) <= p->workspace_bytes) {
+        best->plan = plan;
+        best->cost = cost;
+      }
+    }
+  }
+}
+
+/* The strict plan that a tensor plan falls back on. Its workspace is in use, so the fallback has none. */
+static inline void sgemm__set_fallback(sgemm_plan *plan, const sgemm_plan *strict, const sgemm_params *p,
+                                       const sgemm_device *device) {
+  sgemm_params without = *p;
+  sgemm_plan fallback = *strict;
+  without.workspace_bytes = 0;
+  if (fallback.split_k > 1 || fallback.stream_k > 0 || fallback.repack_a || fallback.repack_b) {
+    const sgemm__problem q = sgemm__problem_of(&without, device, &sgemm__h200);
+    fallback = sgemm__select_strict(&without, SGEMM_STAGE_ANY, device, &q).plan;
+  }
+  plan->variant = fallback.variant;
+  plan->cluster_k = fallback.cluster_k;
+}
+
+#endif /* SGEMM_SELECT_SELECT_H */

@@ -1,0 +1,49 @@
+/* sgemm/stages/direct.cuh: stages naive and coalesced: one thread, one result, operands from global memory. */
+#ifndef SGEMM_STAGES_DIRECT_CUH
+#define SGEMM_STAGES_DIRECT_CUH
+
+/* naive, coalesced: a thread computes one result from global memory. down: consecutive threads take consecutive rows of
+   C (naive), otherwise consecutive columns. */
+SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, int down) {
+  /* Indices. */
+  const int t = sgemm__thread();
+  const sgemm__tile tile = sgemm__tile_of_block(p, s, sgemm__block_x());
+  const sgemm__thread_tile own = {down ? t % s->BM : t / s->BN, down ? t / s->BM : t % s->BN, 1, 1, 0};
+  /* Tile pointers. */
+  const int64_t a_step = s->a_k_major ? 1 : p->lda, b_step = s->b_k_major ? 1 : p->ldb;
+  const float *A = tile.A + own.row * (s->a_k_major ? p->lda : 1);
+  const float *B = tile.B + own.col * (s->b_k_major ? p->ldb : 1);
+  /* Accumulators. */
+  float acc[4] = {0.0f}; /* the one result, in a piece of its own */
+  int64_t k;
+  if (own.row >= tile.rows || own.col >= tile.cols)
+    return;
+  /* Main loop. Sixteen steps' loads in flight at once hide their latency. */
+  SGEMM__UNROLL_BY(16)
+  for (k = 0; k < p->k; k++)
+    acc[0] = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc[0]);
+  /* Epilogue. */
+  sgemm__store_thread_vector(p, s, &tile, &own, 0, acc);
+}
+
+/* Consecutive threads take consecutive rows of C (naive) or consecutive columns (coalesced). */
+#define SGEMM__KERNEL_DIRECT(walks_rows, stage, name, blocks, ...)                                                     \
+  SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__args) {                                \
+    SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
+    const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
+    sgemm__pdl_wait();                                                                                                 \
+    if (sgemm__has_work(&args))                                                                                        \
+      sgemm__direct(&args, &shape, walks_rows);                                                                        \
+  }
+#define SGEMM__KERNEL_naive(...) SGEMM__KERNEL_DIRECT(1, __VA_ARGS__)
+#define SGEMM__DECLARE_naive(name) SGEMM__DECLARE(name, sgemm__args)
+#define SGEMM__KERNEL_coalesced(...) SGEMM__KERNEL_DIRECT(0, __VA_ARGS__)
+#define SGEMM__DECLARE_coalesced(name) SGEMM__DECLARE(name, sgemm__args)
+
+#define SGEMM__RULES_DIRECT(name)                                                                                      \
+  SGEMM__RULE(TM == 1 && TN == 1 && BK == 1 && V == 1 && bufs == 0 && slice_k == 1,                                    \
+              "a direct stage computes one result a thread", name)
+#define SGEMM__RULES_naive(name) SGEMM__RULES_DIRECT(name)
+#define SGEMM__RULES_coalesced(name) SGEMM__RULES_DIRECT(name)
+
+#endif /* SGEMM_STAGES_DIRECT_CUH */

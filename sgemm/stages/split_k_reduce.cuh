@@ -1,0 +1,28 @@
+/* sgemm/stages/split_k_reduce.cuh: the second kernel of split-K: sums the partitions. */
+#ifndef SGEMM_STAGES_SPLIT_K_REDUCE_CUH
+#define SGEMM_STAGES_SPLIT_K_REDUCE_CUH
+
+/* C <- alpha * (sum of the partitions, the first k first) + beta * C. A thread sums one result. */
+SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int threads) {
+  const sgemm__args *p = &args->gemm;
+  const uint32_t columns = (uint32_t)((p->n + threads - 1) / threads), number = sgemm__block_x() / columns;
+  const int64_t row = number, col = (int64_t)(sgemm__block_x() - number * columns) * threads + sgemm__thread();
+  const float *partial = args->partials + sgemm__block_yz() * args->stride_partials + row * args->ld_partials + col;
+  float *C = p->C + sgemm__block_yz() * p->stride_c + row * p->ldc + col;
+  float sum = 0.0f;
+  int64_t i;
+  sgemm__pdl_wait();
+  if (col >= p->n || !sgemm__has_work(p))
+    return;
+  SGEMM__UNROLL_BY(16)
+  for (i = 0; i < args->partitions; i++)
+    sum += sgemm__load_result(partial + i * args->split_stride);
+  sum = sgemm__scale(p, sum);
+  sgemm__store_global(C, p->beta != 0.0f ? sgemm__add_c(p, sum, sgemm__load_result(C)) : sum);
+}
+
+SGEMM__GLOBAL(sgemm_reduce_split_k, SGEMM__REDUCE_THREADS, 8, sgemm__reduce_args) {
+  sgemm__reduce_split_k(&args, SGEMM__REDUCE_THREADS);
+}
+
+#endif /* SGEMM_STAGES_SPLIT_K_REDUCE_CUH */

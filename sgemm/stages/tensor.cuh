@@ -1,0 +1,200 @@
+/* sgemm/stages/tensor.cuh: tensor modes: what the two engines share: work units, the guard, scales, the epilogue. */
+#ifndef SGEMM_STAGES_TENSOR_CUH
+#define SGEMM_STAGES_TENSOR_CUH
+
+/* A row of SGEMM_TENSOR_VARIANTS: after inlining each member is a constant. */
+typedef struct sgemm__tensor_shape {
+  int format, BM, BN, WN, k_blocks, sets, bufs;
+} sgemm__tensor_shape;
+
+/* What a block computes: a tile of C and a part of its k. Blocks take work w, w + blocks, ... of all planes of all
+   tiles. */
+typedef struct sgemm__tensor_unit {
+  int64_t row, col, batch, plane; /* of C: its first row and column */
+  int64_t begin, end;             /* chunks */
+} sgemm__tensor_unit;
+
+SGEMM__DEVICE int64_t sgemm__tensor_units(const sgemm__tensor_args *args) {
+  const sgemm__args *p = &args->gemm;
+  return (int64_t)p->tiles_m * p->tiles_n * args->split_k * p->batch;
+}
+
+SGEMM__DEVICE sgemm__tensor_unit sgemm__tensor_unit_at(const sgemm__tensor_args *args, const sgemm__tensor_shape *s,
+                                                       int64_t w) {
+  const sgemm__args *p = &args->gemm;
+  const int64_t tiles = (int64_t)p->tiles_m * p->tiles_n, k_blocks = SGEMM__K_BLOCKS(p->k);
+  const sgemm__tile_coord at = sgemm__rasterize(p, (uint32_t)(w % tiles));
+  sgemm__tensor_unit unit;
+  unit.row = (int64_t)at.row * s->BM;
+  unit.col = (int64_t)at.col * s->BN;
+  unit.plane = w / tiles % args->split_k;
+  unit.batch = w / tiles / args->split_k;
+  unit.begin = unit.plane * (args->k_per_split / SGEMM__K_BLOCK);
+  unit.end = unit.begin + args->k_per_split / SGEMM__K_BLOCK;
+  unit.end = unit.end < k_blocks ? unit.end : k_blocks;
+  return unit;
+}
+
+/* The fallback_reason of this call, which each block works out for itself and the first one writes down. By `threads`
+   threads, each warp of which arrives once at `found`; words: 2 of shared memory, 0 before. */
+SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, uint32_t *words, sgemm__mbarrier *found,
+                                    int threads) {
+  const sgemm__args *p = &args->gemm;
+  const int64_t blocks_k = sgemm__scale_blocks(p->k);
+  const int64_t of_a = args->a.rows / SGEMM__ROW_BLOCK * blocks_k * args->a.batch;
+  const int64_t of_b = args->b.rows / SGEMM__ROW_BLOCK * blocks_k * args->b.batch;
+  uint32_t a = 0, b = 0, fallback_reason;
+  int64_t i;
+  for (i = sgemm__thread(); i < of_a; i += threads)
+    a |= args->a.flags[i];
+  for (i = sgemm__thread(); i < of_b; i += threads)
+    b |= args->b.flags[i];
+  sgemm__or_shared(words, a);
+  sgemm__or_shared(words + 1, b);
+  sgemm__warp_barrier();
+  if (sgemm__thread() % 32 == 0)
+    sgemm__mbarrier_arrive(found);
+  sgemm__mbarrier_wait(found, 0);
+  fallback_reason = sgemm__fallback_reason(words[0], words[1]);
+  if (sgemm__thread() == 0 && sgemm__block_x() == 0)
+    *args->guard_word = fallback_reason;
+  return fallback_reason;
+}
+
+/* Two neighbours of a row of C, the first at column col, as far as they lie inside. */
+SGEMM__DEVICE void sgemm__load_pair(const sgemm__args *p, const float *C, int64_t col, float *c) {
+  if (col < p->n)
+    c[0] = sgemm__load_result(C);
+  if (col + 1 < p->n)
+    c[1] = sgemm__load_result(C + 1);
+}
+
+/* The same to C. pairs: 1 if each pair is inside C or outside, and aligned to 8 bytes. */
+SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, int pairs, float x, float y) {
+  if (col < p->n && pairs)
+    sgemm__store_global2(C, x, y);
+  else {
+    if (col < p->n)
+      sgemm__store_global(C, x);
+    if (col + 1 < p->n)
+      sgemm__store_global(C + 1, y);
+  }
+}
+
+/* Where the chunks of a block's work are: the next of them, and the units of A, of B and of B before. */
+typedef struct sgemm__k_block_source {
+  int64_t k_block, end;
+  const char *a, *b;
+  const float *a_scales, *b_scales, *b_before;
+} sgemm__k_block_source;
+
+SGEMM__DEVICE sgemm__k_block_source sgemm__k_block_source_at(const sgemm__tensor_args *args,
+                                                             const sgemm__tensor_shape *s,
+                                                             const sgemm__tensor_unit *unit) {
+  const sgemm__args *p = &args->gemm;
+  const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format)), k_blocks_per_scale = SGEMM__SCALE_K / SGEMM__K_BLOCK;
+  const int64_t k_blocks = SGEMM__K_BLOCKS(p->k), blocks_k = sgemm__scale_blocks(p->k);
+  const int64_t a_batch = args->a.batch > 1 ? unit->batch : 0, b_batch = args->b.batch > 1 ? unit->batch : 0;
+  sgemm__k_block_source from;
+  from.k_block = unit->begin;
+  from.end = unit->end;
+  from.a = (const char *)args->a.data + ((a_batch * k_blocks + unit->begin) * args->a.rows + unit->row) * row_bytes;
+  from.b = (const char *)args->b.data + ((b_batch * k_blocks + unit->begin) * args->b.rows + unit->col) * row_bytes;
+  from.a_scales = args->a.scales + (a_batch * blocks_k + unit->begin / k_blocks_per_scale) * args->a.rows + unit->row;
+  from.b_scales = args->b.scales + (b_batch * blocks_k + unit->begin / k_blocks_per_scale) * args->b.rows + unit->col;
+  from.b_before = from.b_scales;
+  return from;
+}
+
+/* 1 if the next chunk begins 128 k, and with them new units. */
+SGEMM__DEVICE int sgemm__starts_scale(int64_t k_block) { return k_block % (SGEMM__SCALE_K / SGEMM__K_BLOCK) == 0; }
+
+SGEMM__DEVICE void sgemm__k_block_source_advance(const sgemm__tensor_args *args, const sgemm__tensor_shape *s,
+                                                 sgemm__k_block_source *from) {
+  const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format));
+  if (sgemm__starts_scale(from->k_block)) {
+    from->b_before = from->b_scales;
+    from->a_scales += args->a.rows;
+    from->b_scales += args->b.rows;
+  }
+  from->a += args->a.rows * row_bytes;
+  from->b += args->b.rows * row_bytes;
+  from->k_block++;
+}
+
+/* Into B's new units, by the difference of their exponents: a thread's accumulators of 16 rows and so many columns, of
+   which now and before are the units. Most are what they were: 16 columns without a new one stay as they are. */
+SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, const float *before) {
+  const uint32_t differ = sgemm__vectors_differ(now, before, columns / 4);
+  const int own = sgemm__thread() % 4 * 4;
+  float to[4], of[4];
+  int g, j;
+  if (differ == 0)
+    return;
+  SGEMM__UNROLL
+  for (g = 0; g < columns / 16; g++) {
+    if ((differ >> 4 * g & 15) == 0)
+      continue;
+    sgemm__load_shared4(to, now + g * 16 + own);
+    sgemm__load_shared4(of, before + g * 16 + own);
+    SGEMM__UNROLL
+    for (j = 0; j < 8; j++) {
+      const int col = j / 4 * 2 + j % 2;
+      acc[g * 8 + j] *= sgemm__float_of(0x3f800000 + sgemm__bits_of(of[col]) - sgemm__bits_of(to[col]));
+    }
+  }
+}
+
+/* What a thread owns of 16 rows and so many columns: columns 2q and 2q + 1 of every 8, of rows r and r + 8, where its
+   lane is 4r + q. C: its first result, at (row, col); last: B's units from there on. Constants, plain: all is inside,
+   aligned to 8 bytes, and C is not read; reads: beta asks for it. */
+SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, float *C, int64_t row, int64_t col,
+                                            int columns, const float *last, int plain, int reads, const float *acc) {
+  const sgemm__args *p = &args->gemm;
+  const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
+  int g, j;
+  SGEMM__UNROLL
+  for (g = 0; g < columns / 16; g++) {
+    float scale[4];      /* of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
+    float c[8] = {0.0f}; /* C's pairs, in the order of j */
+    sgemm__load_global4(scale, last + g * 16);
+    if (reads) {
+      SGEMM__UNROLL
+      for (j = 0; j < 4; j++) /* all under way before the first is used */
+        if (row + j / 2 * 8 < p->m)
+          sgemm__load_pair(p, C + j / 2 * 8 * p->ldc + g * 16 + j % 2 * 8, col + g * 16 + j % 2 * 8, c + j * 2);
+    }
+    SGEMM__UNROLL
+    for (j = 0; j < 4; j++) {
+      const int down = j / 2 * 8, across = g * 16 + j % 2 * 8;
+      const float *pair = acc + g * 8 + j % 2 * 4 + j / 2 * 2;
+      const float x = sgemm__epilogue(p, reads, pair[0] * scale[j % 2 * 2], c[j * 2]);
+      const float y = sgemm__epilogue(p, reads, pair[1] * scale[j % 2 * 2 + 1], c[j * 2 + 1]);
+      if (plain)
+        sgemm__store_global2(C + down * p->ldc + across, x, y);
+      else if (row + down < p->m)
+        sgemm__store_pair(p, C + down * p->ldc + across, col + across, pairs, x, y);
+    }
+  }
+}
+
+/* The epilogue of 16 rows and so many columns of a tile, from its (tile_row, tile_col) on. */
+SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit, int tile_row,
+                                       int tile_col, int columns, const float *acc) {
+  const sgemm__args *p = &args->gemm;
+  const int lane = sgemm__thread() % 32, k_blocks_per_scale = SGEMM__SCALE_K / SGEMM__K_BLOCK;
+  const int64_t row = unit->row + tile_row, col = unit->col + tile_col;
+  const int64_t b_block = (args->b.batch > 1 ? unit->batch : 0) * sgemm__scale_blocks(p->k) +
+                          (unit->end - 1) / k_blocks_per_scale;
+  const float *last = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
+  float *C = p->C + unit->batch * p->stride_c + unit->plane * args->split_stride + (row + lane / 4) * p->ldc + col +
+             lane % 4 * 2;
+  if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, last, 1, 0, acc);
+  else if (p->beta == 0.0f)
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, 0, acc);
+  else
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, 1, acc);
+}
+
+#endif /* SGEMM_STAGES_TENSOR_CUH */

@@ -1,0 +1,194 @@
+/* sgemm/stages/tensor_wgmma.cuh: tensor engine wgmma (sm_90a): warp-specialized, operands in shared memory. */
+#ifndef SGEMM_STAGES_TENSOR_WGMMA_CUH
+#define SGEMM_STAGES_TENSOR_WGMMA_CUH
+
+#if SGEMM__HAS_SM90A
+
+/* The warpgroup that copies: one thread of it fills buffer after buffer, as the others empty them. All buffers are
+   filled once while the guard is still at work; if it fires, the others set *stop before they empty the first. */
+SGEMM__DEVICE void sgemm__produce_k_blocks(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, char *shared,
+                                           sgemm__mbarrier *full, sgemm__mbarrier *empty, const uint32_t *stop) {
+  const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format));
+  int64_t w;
+  int i = 0, parity = 1, first_round = 1; /* which finds all buffers empty */
+  for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
+    const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
+    sgemm__k_block_source from = sgemm__k_block_source_at(args, s, &unit);
+    SGEMM__UNROLL_BY(1)
+    for (; from.k_block < from.end; sgemm__k_block_source_advance(args, s, &from)) {
+      char *to = shared + i * SGEMM__BUFFER_BYTES(s->BM, s->BN, sgemm__terms(s->format));
+      float *to_scales = (float *)(to + SGEMM__K_BLOCK_BYTES(s->BM, s->BN, sgemm__terms(s->format)));
+      const int fresh = sgemm__starts_scale(from.k_block);
+      sgemm__mbarrier_wait(empty + i, parity);
+      if (!first_round && *(const volatile uint32_t *)stop)
+        return;
+      sgemm__mbarrier_arrive_expect_tx(full + i, (s->BM + s->BN) * row_bytes + (fresh ? 4 * s->BM + 8 * s->BN : 0));
+      sgemm__copy_bulk(to, from.a, s->BM * row_bytes, full + i);
+      sgemm__copy_bulk(to + s->BM * row_bytes, from.b, s->BN * row_bytes, full + i);
+      if (fresh) {
+        sgemm__copy_bulk(to_scales, from.a_scales, 4 * s->BM, full + i);
+        sgemm__copy_bulk(to_scales + s->BM, from.b_scales, 4 * s->BN, full + i);
+        sgemm__copy_bulk(to_scales + s->BM + s->BN, from.b_before, 4 * s->BN, full + i);
+      }
+      if (++i == s->bufs) {
+        i = 0;
+        parity ^= 1;
+        first_round = 0;
+      }
+    }
+  }
+}
+
+/* Two warpgroups of 64 rows each that multiply, one that copies; blocks stay for tile after tile. The two take turns in
+   giving the tensor cores work, so that one promotes while the other one's products are under way; left alone they come
+   to promote at the same time. The accumulators are in units of B's columns, which change every 128 k. acc: BN/2
+   registers, sum: WN/2 each. */
+SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, float *tiles,
+                                       sgemm__mbarrier *full, uint32_t *words, float *acc, float *sum) {
+  const int terms = sgemm__terms(s->format), group = SGEMM__GROUP_BYTES * terms;
+  const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, terms);
+  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32, warpgroup = warp / 4;
+  char *shared = (char *)tiles;
+  sgemm__mbarrier *empty = full + s->bufs, *found = empty + s->bufs;
+  int64_t w, c;
+  int i = 0, parity = 0, h, j, product, other;
+  if (sgemm__thread() < 3)
+    words[sgemm__thread()] = 0;
+  if (sgemm__thread() == 0)
+    sgemm__mbarrier_init(found, 8);
+  if (sgemm__thread() < s->bufs) {
+    sgemm__mbarrier_init(full + sgemm__thread(), 1);
+    sgemm__mbarrier_init(empty + sgemm__thread(), 8); /* warps that multiply */
+  }
+  sgemm__mbarrier_init_fence();
+  sgemm__barrier();
+  if (warp >= 8) {
+    sgemm__setmaxnreg_tensor_producer();
+    if (sgemm__thread() == 8 * 32)
+      sgemm__produce_k_blocks(args, s, shared, full, empty, words + 2);
+    return;
+  }
+  sgemm__setmaxnreg_tensor_consumer();
+  if (sgemm__guard(args, words, found, 256) != 0) {
+    /* The copies that are under way must end before the block does. */
+    int64_t filled = 0;
+    for (w = sgemm__block_x(); w < sgemm__tensor_units(args) && filled < s->bufs; w += sgemm__grid_x()) {
+      const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
+      filled += unit.end - unit.begin;
+    }
+    for (j = 0; j < s->bufs && j < filled; j++)
+      sgemm__mbarrier_wait(full + j, 0);
+    if (lane == 0) {
+      words[2] = 1;
+      for (j = 0; j < s->bufs; j++)
+        sgemm__mbarrier_arrive(empty + j);
+    }
+    return;
+  }
+  if (warpgroup == 1)
+    sgemm__order_arrive(0);
+  for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
+    const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
+    float a_scale0 = 1.0f, a_scale8 = 1.0f; /* of the thread's row, and of the one 8 below */
+    SGEMM__UNROLL
+    for (j = 0; j < s->BN / 2; j++)
+      acc[j] = 0.0f;
+    SGEMM__UNROLL_BY(1)
+    for (c = unit.begin; c < unit.end; c += s->k_blocks) {
+      char *from = shared + i * buffer;
+      const float *a_scales = (const float *)(from + SGEMM__K_BLOCK_BYTES(s->BM, s->BN, terms));
+      const float *b_scales = a_scales + s->BM;
+      const sgemm__matrix_descriptor a = sgemm__matrix_descriptor_at(from + warpgroup * 8 * group, group);
+      const sgemm__matrix_descriptor b = sgemm__matrix_descriptor_at(from + s->BM / 8 * group, group);
+      const int fresh = sgemm__starts_scale(c);
+      SGEMM__UNROLL
+      for (j = 0; j < s->k_blocks; j++)
+        sgemm__mbarrier_wait(full + i + j, parity);
+      if (fresh) {
+        a_scale0 = sgemm__load_shared(a_scales + sgemm__scale_offset(warp * 16 + lane / 4));
+        a_scale8 = sgemm__load_shared(a_scales + sgemm__scale_offset(warp * 16 + lane / 4 + 8));
+      }
+      SGEMM__UNROLL
+      for (h = 0; h < s->BN / s->WN; h++) {
+        /* Multiply. */
+        sgemm__order_wait(warpgroup);
+        sgemm__wgmma_fence();
+        SGEMM__UNROLL
+        for (product = 0; product < sgemm__products(s->format); product++) {
+          SGEMM__UNROLL
+          for (j = 0; j < 2 * s->k_blocks; j++) { /* 16 k: 2 matrices */
+            const int at = j / 2 * buffer + j % 2 * 256;
+            /* The large products, which come last, fill one sum after the other; the small ones are all in the first.
+               */
+            const int large = product == sgemm__products(s->format) - 1, ks = 2 * s->k_blocks / s->sets;
+            const int into = large ? j / ks : 0, begins = large && into > 0 ? j % ks == 0 : product + j == 0;
+            sgemm__wgmma(
+                sum + into * (s->WN / 2),
+                sgemm__matrix_descriptor_advance(a, at + sgemm__term_a(s->format, product) * SGEMM__GROUP_BYTES),
+                sgemm__matrix_descriptor_advance(b, at + sgemm__term_b(s->format, product) * SGEMM__GROUP_BYTES +
+                                                        h * (s->WN / 8) * group),
+                !begins, s->format, s->WN);
+          }
+        }
+        sgemm__wgmma_commit();
+        sgemm__order_arrive(1 - warpgroup);
+        if (fresh) /* meanwhile */
+          sgemm__rescale(acc + h * (s->WN / 2), s->WN, b_scales + h * s->WN, b_scales + s->BN + h * s->WN);
+        sgemm__wgmma_wait(sum, s->WN / 2 * s->sets);
+        if (h == s->BN / s->WN - 1) { /* nobody of this warp reads the buffers any more */
+          sgemm__warp_barrier();
+          if (lane == 0) {
+            SGEMM__UNROLL
+            for (j = 0; j < s->k_blocks; j++)
+              sgemm__mbarrier_arrive(empty + i + j);
+          }
+        }
+        /* Promote. */
+        SGEMM__UNROLL
+        for (j = 0; j < s->WN / 2; j++) {
+          float all = sum[j];
+          SGEMM__UNROLL
+          for (other = 1; other < s->sets; other++)
+            all += sum[other * (s->WN / 2) + j];
+          acc[h * (s->WN / 2) + j] = sgemm__fma(all, j % 4 < 2 ? a_scale0 : a_scale8, acc[h * (s->WN / 2) + j]);
+        }
+      }
+      i += s->k_blocks;
+      if (i == s->bufs) {
+        i = 0;
+        parity ^= 1;
+      }
+    }
+    sgemm__tensor_store(args, &unit, warp * 16, 0, s->BN, acc);
+  }
+}
+
+#endif
+
+#if SGEMM__HAS_SM90A
+#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, terms, sets, bufs)                                                        \
+  {                                                                                                                    \
+    SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
+    SGEMM__SHARED_MBARRIERS(barriers, 2 * (bufs) + 1);                                                                 \
+    SGEMM__SHARED_WORDS(words, 3);                                                                                     \
+    float acc[(BN) / 2], sum[(WN) / 2 * (sets)];                                                                       \
+    sgemm__pdl_trigger();                                                                                              \
+    sgemm__pdl_wait();                                                                                                 \
+    sgemm__tensor_wgmma(&args, &shape, tiles, barriers, words, acc, sum);                                              \
+  }
+#else
+#define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, terms, sets, bufs)                                                        \
+  (void)shape, (void)args; /* no code: sgemm_device.has_sm90a_code says so at run time */
+#endif
+
+#define SGEMM__TENSOR_RULES_wgmma(name, format, BM, BN, WN, k_blocks, sets, bufs)                                      \
+  SGEMM__RULE((BM) == 128, "wgmma variants have two warpgroups of 64 rows", name)                                      \
+  SGEMM__RULE((WN) == 64 || (WN) == 128, "WN must be 64 or 128", name)                                                 \
+  SGEMM__RULE((BN) % (WN) == 0 && (BN) <= 256, "BN must be a multiple of WN, and at most 256", name)                   \
+  SGEMM__RULE(((k_blocks) == 1 || (k_blocks) == 2) && (bufs) % (k_blocks) == 0 && (bufs) <= 8,                         \
+              "k_blocks must be 1 or 2 and divide bufs, of at most 8", name)                                           \
+  SGEMM__RULE((sets) == 1 || (sets) == 2 || (sets) == 2 * (k_blocks), "sets must be 1, 2 or 2 k_blocks", name)         \
+  SGEMM__RULE((bufs)*SGEMM__BUFFER_BYTES(BM, BN, SGEMM__TERMS_##format) <= 226 * 1024,                                 \
+              "shared memory of a block is at most 227 KiB, with its mbarriers", name)
+
+#endif /* SGEMM_STAGES_TENSOR_WGMMA_CUH */

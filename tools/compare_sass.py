@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""compare_sass.py OLD NEW [--names FILE] [--parameters]: compares the machine code of two builds kernel by kernel.
+
+OLD and NEW are cubins or objects that `cuobjdump -sass` reads, or its output in files that end in .sass. FILE has a line
+"old new" for each kernel that was renamed. With --parameters, operands in the constant bank of the kernel's parameters
+(c[0x0][...]) count as equal, so that a change of the parameters' layout alone is not a difference. Prints the kernels that
+differ, and the number that are equal; exits with 1 if any differs or is missing.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def kernels(path):
+    """{kernel: [instruction]}: without addresses and encodings, which follow from the instructions."""
+    text = pathlib.Path(path).read_text() if path.endswith(".sass") else subprocess.run(
+        ["cuobjdump", "-sass", path], check=True, capture_output=True, text=True).stdout
+    found = {}
+    for part in re.split(r"^\s*Function : ", text, flags=re.M)[1:]:
+        name, _, body = part.partition("\n")
+        found[name.strip()] = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(.*?;)", body, flags=re.M)
+    return found
+
+
+def main():
+    options = [argument for argument in sys.argv[1:] if argument.startswith("--")]
+    paths = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    renamed = {}
+    if "--names" in options:
+        renamed = dict(line.split() for line in pathlib.Path(paths.pop()).read_text().splitlines() if line.strip())
+    if len(paths) != 2 or set(options) - {"--names", "--parameters"}:
+        sys.exit(__doc__.splitlines()[0])
+    old, new = ({renamed.get(name, name): code for name, code in kernels(paths[0]).items()}, kernels(paths[1]))
+    if not old or not new:
+        sys.exit("compare_sass.py: no kernel found")
+    if "--parameters" in options:
+        for build in old, new:
+            for name, code in build.items():
+                build[name] = [re.sub(r"c\[0x0\]\[0x[0-9a-f]+\]", "c[0x0][]", line) for line in code]
+    different = 0
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old or name not in new:
+            print(f"{name}: only in the {'new' if name in new else 'old'} build")
+            different += 1
+        elif old[name] != new[name]:
+            changed = sum(a != b for a, b in zip(old[name], new[name]))
+            print(f"{name}: {len(old[name])} instructions before, {len(new[name])} after, {changed} differ in place")
+            different += 1
+    print(f"{len(old.keys() & new.keys()) - different} of {len(old.keys() | new.keys())} kernels have the same code")
+    sys.exit(different > 0)
+
+
+main()
