@@ -100,7 +100,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_SUCCESS,              "success")                                                                             \
   X(SGEMM_ERROR_PARAMS,         "params is NULL")                                                                      \
   X(SGEMM_ERROR_VARIANT,        "variant is not a row of SGEMM_VARIANTS")                                              \
-  X(SGEMM_ERROR_PLAN,           "the variant, the device or the operands cannot do what the plan asks for")             \
+  X(SGEMM_ERROR_PLAN,           "the variant, the device or the operands cannot do what the plan asks for")            \
   X(SGEMM_ERROR_WHICH,          "which is neither 'A' nor 'B'")                                                        \
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
@@ -120,15 +120,15 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
-  X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, is NULL with a size, or is smaller than the plan's")      \
+  X(SGEMM_ERROR_WORKSPACE,      "workspace is NULL with a size, smaller than the plan's, or not aligned to 16 bytes")  \
   X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
   X(SGEMM_ERROR_PREPARE_MEMORY, "memory for a prepared operand is NULL or not aligned to 16 bytes")                    \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
   X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
-  X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no compiled kernel to ask")                                                  \
+  X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no compiled kernel to ask")                                         \
   X(SGEMM_ERROR_MEMORY,         "the CPU model could not get memory or a thread for its fibers")                       \
   X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block met at different barriers, or some had left")           \
-  X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that nothing had written")             \
+  X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that nothing had written")           \
   X(SGEMM_ERROR_MISALIGNED,     "CPU model: a 128-bit access at an address that is not a multiple of 16 bytes")
 // clang-format on
 

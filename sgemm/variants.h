@@ -102,17 +102,17 @@
   X(splitk,          128,  16, 32,  4, 16, 128,  16, 4, 4, 4, 2, 1, "up to 16 columns: A is read once")                \
   X(splitk,          128,   8, 32,  4,  8, 128,   8, 4, 4, 4, 3, 1, "up to 8 columns")                                 \
   X(splitk,          128,   4, 32,  4,  4, 128,   4, 4, 4, 4, 3, 1, "up to 4 columns")                                 \
-  X(splitk,           16,  32,128,  4,  4,  16,  32, 4, 4, 8, 1, 1, "up to 16 rows, few columns: all of k in one block") \
+  X(splitk,           16,  32,128,  4,  4,  16,  32, 4, 4, 8, 1, 1, "up to 16 rows, few columns: k in one block")      \
   X(splitk,            8,  32,128,  4,  4,   8,  32, 4, 4,16, 1, 1, "the same for up to 8 rows")                       \
   X(splitk,            4,  32,128,  4,  4,   4,  32, 4, 4,16, 2, 1, "the same for up to 4 rows")                       \
-  X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, few rows: all of k in one block") \
+  X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, few rows: k in one block")      \
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
   X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row")                                        \
   X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column")                                     \
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: producer warps issue all copies")  \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same for tall results")                       \
-  X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: one's prologue and epilogue overlap the other's FMAs") \
+  X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: epilogues overlap FMAs")        \
   X(tma,              32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "small results: the warps of a block share k")     \
   X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
   X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")

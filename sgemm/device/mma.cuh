@@ -109,7 +109,8 @@ SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) { /* until all that wa
 #define SGEMM__IN_OUT_32(i) SGEMM__IN_OUT_8(i), SGEMM__IN_OUT_8(i + 8), SGEMM__IN_OUT_8(i + 16), SGEMM__IN_OUT_8(i + 24)
 #define SGEMM__IN_OUT_64(i) SGEMM__IN_OUT_32(i), SGEMM__IN_OUT_32(i + 32)
 #define SGEMM__WGMMA(type, N, registers, A, B, ADD)                                                                    \
-  SGEMM__DEVICE void sgemm__wgmma_##type##_##N(float *d, sgemm__matrix_descriptor a, sgemm__matrix_descriptor b, int add) {              \
+  SGEMM__DEVICE void sgemm__wgmma_##type##_##N(float *d, sgemm__matrix_descriptor a, sgemm__matrix_descriptor b,       \
+                                               int add) {                                                              \
     asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADD ", 0;\n"                                                  \
                  "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #type "." #type                                     \
                  " {" SGEMM__REGISTERS_##registers "}, " A ", " B ", add, 1, 1, 0, 0;\n}"                              \
