@@ -22,11 +22,6 @@
 /* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ---------------------------------------------------------------------
    */
 
-#define SGEMM__SECOND(a, b, ...) b
-#define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
-#define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
-#define SGEMM__SAME(a, b) SGEMM__SAME3(a, b) /* 1 if the two names are the same stage, else 0 */
-
 /* SGEMM__ENABLED(stage, production) is 1 for the variants that SGEMM_STAGE leaves in. */
 #if !defined(SGEMM_STAGE)
 #define SGEMM__ENABLED(stage, production) production

@@ -30,8 +30,8 @@
   X(tma,            0, 1, "warp-specialized: a producer thread copies by tensor maps, consumer warps only multiply")
 
 /* SGEMM_STAGE and SGEMM_PART are compared with a stage by pasting the two names: only SGEMM__SAME_<x>_<x> is a macro,
-   and its comma moves a 1 into second place (SGEMM__SAME in sgemm_kernels.cuh). One line for each stage, besides `all`
-   stages and the parts that are no stage. */
+   and its comma moves a 1 into second place. One line for each stage, besides `all` stages and the parts that are no
+   stage. SGEMM__SAME(a, b) is 1 if the two names are the same, else 0. */
 #define SGEMM__SAME_all_all ~, 1
 #define SGEMM__SAME_host_host ~, 1
 #define SGEMM__SAME_tensor_tensor ~, 1
@@ -47,6 +47,10 @@
 #define SGEMM__SAME_splitk_splitk ~, 1
 #define SGEMM__SAME_gemv_gemv ~, 1
 #define SGEMM__SAME_tma_tma ~, 1
+#define SGEMM__SECOND(a, b, ...) b
+#define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
+#define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
+#define SGEMM__SAME(a, b) SGEMM__SAME3(a, b)
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
