@@ -1,6 +1,6 @@
 /* What the tests can see at all: the CPU model's faults, shown by kernels that have them, and the test library's, shown
    by multiplications that are wrong. Compiled with SGEMM_CPU=1. */
-#define _POSIX_C_SOURCE 200809L /* unsetenv() */
+#define _POSIX_C_SOURCE 200809L /* setenv() */
 #define SGEMM_IMPLEMENTATION
 #include "tests/testing.h"
 
@@ -27,12 +27,12 @@ static inline void reverse(const sgemm__args *args, float *tile, int barrier) {
   sgemm__store_global(own(args), sgemm__load_shared(tile + THREADS - 1 - t));
 }
 
-SGEMM__GLOBAL(reverse_right, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(reverse_right, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   reverse(&args, tile, 1);
 }
 
-SGEMM__GLOBAL(reverse_unsynchronised, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(reverse_unsynchronised, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   reverse(&args, tile, 0);
 }
@@ -51,25 +51,25 @@ static inline void rotate(const sgemm__args *args, float *tile, int barrier) {
   sgemm__store_global(own(args), sgemm__load_shared(tile + t));
 }
 
-SGEMM__GLOBAL(rotate_right, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(rotate_right, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   rotate(&args, tile, 1);
 }
 
-SGEMM__GLOBAL(rotate_unsynchronised, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(rotate_unsynchronised, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   rotate(&args, tile, 0);
 }
 
 /* Half of the threads leave without the barrier. */
-SGEMM__GLOBAL(some_leave, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(some_leave, THREADS, 1, sgemm__args) {
   if (sgemm__thread() < 32)
     sgemm__barrier();
   sgemm__store_global(own(&args), 1.0f);
 }
 
 /* Odd threads wait at one barrier, even ones at another. */
-SGEMM__GLOBAL(two_barriers, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(two_barriers, THREADS, 1, sgemm__args) {
   if (sgemm__thread() % 2)
     sgemm__barrier();
   else
@@ -78,7 +78,7 @@ SGEMM__GLOBAL(two_barriers, THREADS, 1)(const sgemm__args args) {
 }
 
 /* The last thread goes round once less. */
-SGEMM__GLOBAL(uneven_loops, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(uneven_loops, THREADS, 1, sgemm__args) {
   int i;
   for (i = 0; i < 3 - (sgemm__thread() == THREADS - 1); i++)
     sgemm__barrier();
@@ -86,7 +86,7 @@ SGEMM__GLOBAL(uneven_loops, THREADS, 1)(const sgemm__args args) {
 }
 
 /* Thread 7 of block (2, 1, 0) reads a word of the second array that nobody wrote. */
-SGEMM__GLOBAL(unwritten, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(unwritten, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(As, THREADS);
   SGEMM__SHARED(Bs, 2 * THREADS);
   const int t = sgemm__thread(), astray = sgemm__block_x() == 2 && sgemm__block_yz() == 1 && t == 7;
@@ -97,7 +97,7 @@ SGEMM__GLOBAL(unwritten, THREADS, 1)(const sgemm__args args) {
 }
 
 /* Only the first block writes: the next must not find its words. */
-SGEMM__GLOBAL(leftovers, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(leftovers, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   if (sgemm__block_x() == 0)
     sgemm__store_shared(tile + sgemm__thread(), 1.0f);
@@ -106,7 +106,7 @@ SGEMM__GLOBAL(leftovers, THREADS, 1)(const sgemm__args args) {
 }
 
 /* Thread 3 of each block stores four words one word behind a multiple of four. */
-SGEMM__GLOBAL(misaligned, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, 4 * THREADS + 4);
   const float r[4] = {1.0f, 2.0f, 3.0f, 4.0f};
   const int t = sgemm__thread();
@@ -115,7 +115,7 @@ SGEMM__GLOBAL(misaligned, THREADS, 1)(const sgemm__args args) {
 }
 
 /* NaN and Inf that were written are values like others. */
-SGEMM__GLOBAL(nonfinite_words, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(nonfinite_words, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   const int t = sgemm__thread();
   sgemm__store_shared(tile + t, t % 2 ? NAN : INFINITY - (t % 4 ? INFINITY : 0.0f));
@@ -123,8 +123,8 @@ SGEMM__GLOBAL(nonfinite_words, THREADS, 1)(const sgemm__args args) {
   sgemm__store_global(own(&args), sgemm__load_shared(tile + t));
 }
 
-/* A word of global memory, or a zero, to each thread's place past the registers, and to its result the one at the other end
-   of the block. */
+/* Each thread copies a word of global memory, or a zero, past the registers to its word of shared memory, and stores
+   the word at the other end of the block as its result. */
 typedef enum left_out { NOTHING, WAIT, BARRIER } left_out;
 
 static const float SOURCE[4 * THREADS] = {1.0f, 2.0f, 3.0f, 4.0f};
@@ -132,72 +132,73 @@ static const float SOURCE[4 * THREADS] = {1.0f, 2.0f, 3.0f, 4.0f};
 static inline void copy_reverse(const sgemm__args *args, float *tile, left_out left_out) {
   const int t = sgemm__thread();
   sgemm__copy(tile + t, SOURCE + t, t < 4);
-  sgemm__copies_commit();
+  sgemm__copy_commit();
   if (left_out != WAIT)
-    sgemm__copies_wait(0);
+    sgemm__copy_wait(0);
   if (left_out != BARRIER)
     sgemm__barrier();
   sgemm__store_global(own(args), sgemm__load_shared(tile + THREADS - 1 - t));
 }
 
-SGEMM__GLOBAL(copy_right, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_right, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   copy_reverse(&args, tile, NOTHING);
 }
 
-SGEMM__GLOBAL(copy_without_wait, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_without_wait, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   copy_reverse(&args, tile, WAIT);
 }
 
-SGEMM__GLOBAL(copy_without_barrier, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_without_barrier, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   copy_reverse(&args, tile, BARRIER);
 }
 
-/* Three groups, of which all but `most` are waited for; each thread then reads its own words of the first and second. */
+/* Three groups, of which all but `most` are waited for; each thread then reads its own words of the first and second.
+   */
 static inline void copy_groups(const sgemm__args *args, float *tile, int most) {
   const int t = sgemm__thread();
   int i;
   for (i = 0; i < 3; i++) {
     sgemm__copy4(tile + (3 * t + i) * 4, SOURCE);
-    sgemm__copies_commit();
+    sgemm__copy_commit();
   }
-  sgemm__copies_wait(most);
+  sgemm__copy_wait(most);
   sgemm__store_global(own(args), sgemm__load_shared(tile + 12 * t) + sgemm__load_shared(tile + 12 * t + 7));
 }
 
-SGEMM__GLOBAL(copy_groups_right, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_groups_right, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   copy_groups(&args, tile, 1);
 }
 
-SGEMM__GLOBAL(copy_groups_too_few, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_groups_too_few, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   copy_groups(&args, tile, 2);
 }
 
 /* Each thread copies over its neighbour's word, which that has perhaps not read yet. */
-SGEMM__GLOBAL(copy_over_what_is_read, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_over_what_is_read, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   const int t = sgemm__thread();
   sgemm__store_shared(tile + t, 1.0f);
   sgemm__barrier();
   sgemm__copy(tile + (t + 1) % THREADS, SOURCE, 1);
-  sgemm__copies_commit();
+  sgemm__copy_commit();
   sgemm__store_global(own(&args), sgemm__load_shared(tile + t));
   sgemm__barrier();
-  sgemm__copies_wait(0);
+  sgemm__copy_wait(0);
 }
 
 /* Thread 5 copies 16 bytes to, or from, one word behind a multiple of 16. */
-SGEMM__GLOBAL(copy_to_misaligned, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_to_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   (void)args;
   sgemm__copy4(tile + 4 * sgemm__thread() + (sgemm__thread() == 5), SOURCE);
 }
 
-SGEMM__GLOBAL(copy_from_misaligned, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(copy_from_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   (void)args;
   sgemm__copy4(tile + 4 * sgemm__thread(), SOURCE + (sgemm__thread() == 5));
@@ -219,30 +220,30 @@ static inline void next_block(const sgemm__args *args, float *tile, int first, i
     sgemm__cluster_barrier();
 }
 
-SGEMM__GLOBAL(cluster_right, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(cluster_right, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   next_block(&args, tile, 1, 1);
 }
 
-SGEMM__GLOBAL(cluster_reads_early, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(cluster_reads_early, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   next_block(&args, tile, 0, 1);
 }
 
-SGEMM__GLOBAL(cluster_leaves_early, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(cluster_leaves_early, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   next_block(&args, tile, 1, 0);
 }
 
 /* A whole block of each cluster leaves where the others wait for it. */
-SGEMM__GLOBAL(block_leaves, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(block_leaves, THREADS, 1, sgemm__args) {
   if (sgemm__cluster_rank() != 1)
     sgemm__cluster_barrier();
   sgemm__store_global(own(&args), 1.0f);
 }
 
 /* Odd threads wait for the cluster, even ones for the block. */
-SGEMM__GLOBAL(block_and_cluster_barrier, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(block_and_cluster_barrier, THREADS, 1, sgemm__args) {
   if (sgemm__thread() % 2)
     sgemm__cluster_barrier();
   else
@@ -252,13 +253,14 @@ SGEMM__GLOBAL(block_and_cluster_barrier, THREADS, 1)(const sgemm__args args) {
 
 enum { X = 3, Y = 2, Z = 2, RESULTS = X * Y * Z * THREADS };
 
-/* Thread 32 fills two buffers of 4 floats in turn, the threads of warp 0 empty them, and each adds up what it reads. */
+/* A producer, thread 32, fills two buffers of 4 floats in turn. The consumers, the threads of warp 0, each add up what
+   they read. */
 typedef enum pipe_fault { NO_FAULT, NO_WAIT, NO_BYTES, NO_ARRIVAL, NO_LANES, NO_COPY, EARLY_END, NO_INIT } pipe_fault;
 
-static const float ROUNDS[6][4] __attribute__((aligned(16))) = {{1.0f}, {2.0f}, {4.0f}, {8.0f}, {16.0f}, {32.0f}};
+static const float FILLS[6][4] __attribute__((aligned(16))) = {{1.0f}, {2.0f}, {4.0f}, {8.0f}, {16.0f}, {32.0f}};
 
-static inline void feed(const sgemm__args *args, float *tile, sgemm__mbarrier *full, pipe_fault fault) {
-  const int t = sgemm__thread(), rounds = fault == EARLY_END ? 7 : 6;
+static inline void pipeline(const sgemm__args *args, float *tile, sgemm__mbarrier *full, pipe_fault fault) {
+  const int t = sgemm__thread(), fills = fault == EARLY_END ? 7 : 6;
   sgemm__mbarrier *empty = full + 2;
   float sum = 0.0f;
   int i;
@@ -266,13 +268,13 @@ static inline void feed(const sgemm__args *args, float *tile, sgemm__mbarrier *f
     sgemm__mbarrier_init(full + t, 1);
     sgemm__mbarrier_init(empty + t, 1);
   }
-  sgemm__mbarriers_ready();
+  sgemm__mbarrier_init_fence();
   sgemm__barrier();
-  for (i = 0; i < rounds && t == 32; i++) {
+  for (i = 0; i < fills && t == 32; i++) {
     sgemm__mbarrier_wait(empty + i % 2, i / 2 % 2 ^ 1);
-    sgemm__mbarrier_expect(full + i % 2, fault == NO_BYTES ? 0 : 16);
+    sgemm__mbarrier_arrive_expect_tx(full + i % 2, fault == NO_BYTES ? 0 : 16);
     if (fault != NO_COPY)
-      sgemm__copy_bulk(tile + i % 2 * 4, ROUNDS[i % 6], 16, full + i % 2);
+      sgemm__copy_bulk(tile + i % 2 * 4, FILLS[i % 6], 16, full + i % 2);
   }
   for (i = 0; i < 6 && t < 32; i++) {
     if (fault != NO_WAIT)
@@ -287,10 +289,10 @@ static inline void feed(const sgemm__args *args, float *tile, sgemm__mbarrier *f
 }
 
 #define PIPE(name, fault)                                                                                              \
-  SGEMM__GLOBAL(name, THREADS, 1)(const sgemm__args args) {                                                            \
+  SGEMM__GLOBAL(name, THREADS, 1, sgemm__args) {                                                                       \
     SGEMM__SHARED(tile, 8);                                                                                            \
     SGEMM__SHARED_MBARRIERS(barriers, 4);                                                                              \
-    feed(&args, tile, barriers, fault);                                                                                \
+    pipeline(&args, tile, barriers, fault);                                                                            \
   }
 PIPE(pipe_right, NO_FAULT)
 PIPE(pipe_without_wait, NO_WAIT)
@@ -302,7 +304,7 @@ PIPE(pipe_ends_early, EARLY_END)
 PIPE(pipe_without_init, NO_INIT)
 
 /* Thread 0 copies to one word behind a multiple of 16 bytes. */
-SGEMM__GLOBAL(bulk_misaligned, THREADS, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(bulk_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   SGEMM__SHARED_MBARRIERS(barriers, 1);
   (void)args;
@@ -312,23 +314,24 @@ SGEMM__GLOBAL(bulk_misaligned, THREADS, 1)(const sgemm__args args) {
   }
 }
 
-/* A warpgroup's product of 64 x 16 and 16 x 64 fp16 numbers, twice: C = a b, then plus a b again. A and B: groups of 8 rows,
-   of 2 matrices each. */
+/* A warpgroup's product of 64 x 16 and 16 x 64 fp16 numbers, twice: C = a b, then plus a b again. A and B: groups of 8
+   rows, of 2 matrices each. */
 static inline void tensor_product(const sgemm__args *args, float *tile, sgemm__mbarrier *full, int commit) {
   const int t = sgemm__thread();
-  const sgemm__matrices a = sgemm__matrices_at(tile, 256), b = sgemm__matrices_behind(a, 2048);
+  const sgemm__matrix_descriptor a = sgemm__matrix_descriptor_at(tile, 256),
+                                 b = sgemm__matrix_descriptor_advance(a, 2048);
   float d[32];
   int g, j;
   if (t == 0)
     sgemm__mbarrier_init(full, 1);
   sgemm__barrier();
   if (t == 0) {
-    sgemm__mbarrier_expect(full, 4096);
+    sgemm__mbarrier_arrive_expect_tx(full, 4096);
     sgemm__copy_bulk(tile, args->A, 2048, full);
     sgemm__copy_bulk(tile + 512, args->B, 2048, full);
   }
   sgemm__mbarrier_wait(full, 0);
-  sgemm__wgmma_begin();
+  sgemm__wgmma_fence();
   sgemm__wgmma(d, a, b, 0, SGEMM_FORMAT_fp16x3, 64);
   sgemm__wgmma(d, a, b, 1, SGEMM_FORMAT_fp16x3, 64);
   if (commit)
@@ -340,13 +343,13 @@ static inline void tensor_product(const sgemm__args *args, float *tile, sgemm__m
                           d[g * 4 + j]);
 }
 
-SGEMM__GLOBAL(tensor_right, 128, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(tensor_right, 128, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   SGEMM__SHARED_MBARRIERS(barriers, 1);
   tensor_product(&args, tile, barriers, 1);
 }
 
-SGEMM__GLOBAL(tensor_without_commit, 128, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(tensor_without_commit, 128, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   SGEMM__SHARED_MBARRIERS(barriers, 1);
   tensor_product(&args, tile, barriers, 0);
@@ -464,8 +467,8 @@ Test(model, a_copy_read_before_its_wait) {
   }
 }
 
-/* A thread's wait is for its own copies: those of others need a barrier behind it, and so does a word before it is copied
-   over, which holds nothing while the copy is on its way. */
+/* A thread's wait is for its own copies: those of others need a barrier behind it, and so does a word before it is
+   copied over, which holds nothing while the copy is on its way. */
 Test(model, a_missing_barrier_beside_copies) {
   int way;
   expect_fault(copy_without_barrier, 0, SGEMM_ERROR_UNWRITTEN, "thread 0: read of an unwritten word of tile[63]");
@@ -512,8 +515,8 @@ static void tensor_launch(sgemm__kernel kernel, int way, const uint16_t *a, cons
   cr_assert(sgemm__cpu_launch(kernel, grid, &args) == SGEMM_SUCCESS, "%s", sgemm_model_error());
 }
 
-/* Where (row, k) of an operand lies. */
-static int spot(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
+/* The offset of (row, k) of an operand. */
+static int offset_of(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
 
 Test(model, tensor_cores_multiply) {
   static uint16_t a[1024] __attribute__((aligned(16))), b[1024] __attribute__((aligned(16)));
@@ -521,8 +524,8 @@ Test(model, tensor_cores_multiply) {
   int way, i, j, k;
   for (i = 0; i < 64; i++)
     for (k = 0; k < 16; k++) {
-      a[spot(i, k)] = fp16((i * 37 + k * 11) % 61 - 30);
-      b[spot(i, k)] = fp16((i * 23 + k * 7) % 53 - 26);
+      a[offset_of(i, k)] = fp16((i * 37 + k * 11) % 61 - 30);
+      b[offset_of(i, k)] = fp16((i * 23 + k * 7) % 53 - 26);
     }
   for (way = 0; way < SCHEDULES; way++) {
     tensor_launch(tensor_right, way, a, b, c);
@@ -552,18 +555,18 @@ Test(model, tensor_cores_cut_off) {
   for (i = 0; i < 6; i++) {
     memset(a, 0, sizeof a);
     memset(b, 0, sizeof b);
-    a[spot(i, 0)] = fp16(cases[i].first);
-    b[spot(5, 0)] = fp16(1.0);
+    a[offset_of(i, 0)] = fp16(cases[i].first);
+    b[offset_of(5, 0)] = fp16(1.0);
     for (k = 1; k < 9; k++) {
-      a[spot(i, k)] = fp16(cases[i].others * 0x1p13);
-      b[spot(5, k)] = fp16(0x1p-13);
+      a[offset_of(i, k)] = fp16(cases[i].others * 0x1p13);
+      b[offset_of(5, k)] = fp16(0x1p-13);
     }
     tensor_launch(tensor_right, i, a, b, c);
     cr_assert((double)c[i * 64 + 5] == 2.0 * cases[i].want, "case %d: %a", i, (double)c[i * 64 + 5]);
   }
 }
 
-/* All halves there and back; and floats against rint() in units of the last place. */
+/* All halves there and back; and floats against rint() in units in the last place. */
 Test(model, fp16) {
   uint64_t random = 1;
   uint32_t h;
@@ -582,7 +585,7 @@ Test(model, fp16) {
   }
   for (i = 0; i < 1 << 20; i++) {
     float x;
-    double size, place, want;
+    double size, ulp, want;
     uint32_t bits;
     random = random * 6364136223846793005u + 1442695040888963407u;
     /* Every exponent around fp16's, and often a few bits only, so that ties are common. */
@@ -590,8 +593,8 @@ Test(model, fp16) {
     bits |= (uint32_t)(100 + i / 2 % 46) << 23;
     memcpy(&x, &bits, sizeof x);
     size = fabs((double)x);
-    place = ldexp(1.0, (ilogb(size) > -14 ? ilogb(size) : -14) - 10);
-    want = rint(size / place) * place;
+    ulp = ldexp(1.0, (ilogb(size) > -14 ? ilogb(size) : -14) - 10);
+    want = rint(size / ulp) * ulp;
     want = want > 65504.0 ? (double)INFINITY : want;
     h = sgemm__to_fp16(x);
     cr_assert(fabs((double)sgemm__from_fp16(h)) == want && h >> 15 == bits >> 31, "%a became 0x%x", (double)x, h);
@@ -663,11 +666,15 @@ Test(model, no_memory) {
 }
 #endif
 
-Test(model, has_no_device) {
-  sgemm_device device;
+Test(model, has_one_nominal_device) {
+  sgemm_device current, first, second = {.major = -1};
   int registers;
   int64_t shared, local;
-  cr_assert(sgemm_device_query(-1, &device) == SGEMM_ERROR_UNAVAILABLE);
+  cr_assert(sgemm_device_query(-1, &current) == SGEMM_SUCCESS && sgemm_device_query(0, &first) == SGEMM_SUCCESS);
+  cr_assert(memcmp(&current, &first, sizeof first) == 0);
+  cr_assert_str_eq(current.name, "CPU model");
+  cr_assert(current.multiprocessors == 1 && current.code_arch == 90 && current.has_sm90a_code == 1);
+  cr_assert(sgemm_device_query(1, &second) == SGEMM_ERROR_UNAVAILABLE && second.major == -1);
   cr_assert(sgemm_kernel_resources((sgemm_variant)0, SGEMM_N, SGEMM_N, &registers, &shared, &local) ==
             SGEMM_ERROR_UNAVAILABLE);
 }
@@ -675,9 +682,9 @@ Test(model, has_no_device) {
 /* ---- Multiplications for the comparator -------------------------------------------------------------------------- */
 
 /* Guards and sweep as they are by default. */
-static void unreduced(void) { unsetenv("SGEMM_TEST_REDUCED"); }
+static void guarded(void) { unsetenv("SGEMM_TEST_UNGUARDED"); }
 
-TestSuite(comparator, .init = unreduced);
+TestSuite(comparator, .init = guarded);
 
 /* Ways to be wrong that have passed other libraries' tests, and a right one. */
 typedef enum mutant {
@@ -894,8 +901,56 @@ Test(comparator, asks_blas) {
 
 /* ---- The sweep --------------------------------------------------------------------------------------------------- */
 
-/* At least 125 shapes a row, m, n and k pairwise different, and each of what varies beside each other. */
-Test(sweep, covers_what_it_claims, .init = unreduced) {
+static void full_tier(void) { setenv("SGEMM_TEST_FULL", "1", 1); }
+static void quick_tier(void) { unsetenv("SGEMM_TEST_FULL"); }
+
+/* In the quick tier any two of m, the ops and (alpha, beta) take each pair of their values, the ops meet each surplus
+   of a leading dimension, and n and k take each value of their rings. (A size equal to another is moved, n before k.)
+   */
+Test(sweep, covers_pairs_in_the_quick_tier, .init = quick_tier) {
+  enum { M, N, K, OPS, PAIR, LDA, LDB, LDC, FACTORS };
+  static const struct {
+    int x, y, x_count, y_count;
+  } claims[] = {{M, M, 5, 1},      {N, N, 5, 1},     {K, K, 5, 1},     {M, OPS, 5, 4},  {M, PAIR, 5, 5},
+                {OPS, PAIR, 4, 5}, {OPS, LDA, 4, 3}, {OPS, LDB, 4, 3}, {OPS, LDC, 4, 3}};
+  int v, layer;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+    for (layer = EXACT; layer <= ROUNDING; layer++) {
+      const sgemm_variant_info *info = sgemm_variant_get((sgemm_variant)v);
+      const int tile[3] = {info->BM > 1 ? info->BM : 4, info->BN > 1 ? info->BN : 4, info->BK > 1 ? info->BK : 8};
+      int met[FACTORS][FACTORS][6][6] = {{{{0}}}}, i, x, y, a, b;
+      problem q;
+      for (i = 0; sweep(&q, (sgemm_variant)v, (enum layer)layer, i); i++) {
+        const sgemm_params *p = &q.p, packed = sgemm_params_init(p->op_a, p->op_b, p->m, p->n, p->k);
+        const int64_t size[3] = {p->m, p->n, p->k};
+        const int64_t surplus[3] = {p->lda - packed.lda, p->ldb - packed.ldb, p->ldc - packed.ldc};
+        int of[FACTORS];
+        for (x = 0; x < 3; x++) {
+          const int64_t ring[5] = {1, tile[x] - 1, tile[x], tile[x] + 1, 2 * tile[x] + 1};
+          for (a = 0; a < 5 && size[x] != ring[a]; a++)
+            ;
+          of[x] = a;
+          of[LDA + x] = surplus[x] == 0 ? 0 : surplus[x] == 1 ? 1 : 2;
+        }
+        of[OPS] = 2 * (p->op_a != SGEMM_N) + (p->op_b != SGEMM_N);
+        of[PAIR] = p->beta == 0.0f ? p->alpha != 1.0f : p->alpha == 0.0f ? 2 : p->beta == 1.0f ? 3 : 4;
+        for (x = 0; x < FACTORS; x++)
+          for (y = 0; y < FACTORS; y++)
+            met[x][y][of[x]][x == y ? 0 : of[y]]++;
+      }
+      cr_assert(i == 25, "%d cases", i);
+      for (i = 0; i < (int)(sizeof claims / sizeof *claims); i++)
+        for (a = 0; a < claims[i].x_count; a++)
+          for (b = 0; b < claims[i].y_count; b++) {
+            x = claims[i].x, y = claims[i].y;
+            cr_assert(met[x][y][a][b] > 0, "variant %d: value %d of factor %d never meets %d of %d", v, a, x, b, y);
+          }
+    }
+}
+
+/* At least 125 shapes a variant, with m, n and k pairwise different. Each pair of ops meets each (alpha, beta) and each
+   surplus of the leading dimensions. */
+Test(sweep, covers_what_it_claims, .init = full_tier) {
   int v, i, j;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
     enum { MOST = 1000 };
@@ -927,14 +982,14 @@ Test(sweep, covers_what_it_claims, .init = unreduced) {
       lds[a][b][ld]++;
       pairs[a][b][key == 10.0f ? 0 : key == 11.0f ? 1 : key == 0.5f ? 2 : key == 5.0f ? 3 : 4]++;
     }
-    cr_assert(distinct >= 125, "row %d: %d shapes", v, distinct);
+    cr_assert(distinct >= 125, "variant %d: %d shapes", v, distinct);
     cr_assert(conjugated > 0);
     for (a = 0; a < 2; a++)
       for (b = 0; b < 2; b++) {
         for (x = 0; x < 5; x++)
-          cr_assert(pairs[a][b][x] > 0, "row %d: ops %d %d never meet pair %d", v, a, b, x);
+          cr_assert(pairs[a][b][x] > 0, "variant %d: ops %d %d never meet pair %d", v, a, b, x);
         for (x = 0; x < 27; x++)
-          cr_assert(lds[a][b][x] > 0, "row %d: ops %d %d never meet leading dimensions %d", v, a, b, x);
+          cr_assert(lds[a][b][x] > 0, "variant %d: ops %d %d never meet leading dimensions %d", v, a, b, x);
       }
   }
 }

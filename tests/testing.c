@@ -22,34 +22,46 @@ problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t
   memset(&q, 0, sizeof q);
   q.p = sgemm_params_init((sgemm_op)op_a, (sgemm_op)op_b, m, n, k);
   q.variant = variant;
+  q.plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
   q.layer = layer;
   q.seed = 1;
   return q;
 }
 
-void problem_plan(problem *q, int ranks, int planes) {
+int can_split(const sgemm_variant_info *v) { return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv; }
+
+void problem_plan(problem *q, int cluster_k, int split) {
+  const int tma = sgemm_variant_get(q->variant)->uses_tma;
   q->plan.variant = q->variant;
-  q->plan.ranks = ranks;
-  q->plan.planes = planes;
+  q->plan.cluster_k = cluster_k;
+  q->plan.split_k = tma ? 1 : split;
+  q->plan.stream_k = tma && split > 1 ? split : 0;
 }
+
+void problem_plan_tensor(problem *q, sgemm_tensor_variant tensor, int split_k) {
+  q->plan.tensor = tensor;
+  q->plan.split_k = split_k;
+}
+
+static int is_tensor(const problem *q) { return q->plan.tensor != SGEMM_TENSOR_VARIANT_NONE; }
 
 const char *problem_fault(problem *q, const char *format, ...) {
   const sgemm_params *p = &q->p;
   const sgemm_variant_info *v = sgemm_variant_get(q->variant);
-  const sgemm_tensor_info *t = q->tensor.planes > 0 ? sgemm_tensor_get(q->tensor.tensor) : NULL;
+  const sgemm_tensor_variant_info *t = sgemm_tensor_variant_get(q->plan.tensor);
   const int n = snprintf(q->fault, sizeof q->fault,
-                         "%s, ranks %d, planes %d, order %d, ops %d %d, m %lld, n %lld, k %lld, ld %lld %lld %lld, "
-                         "alpha %g, beta %g, batch %lld"
+                         "%s, cluster_k %d, split_k %d, stream_k %d, repacked %d %d, order %d, ops %d %d, m %lld, "
+                         "n %lld, k %lld, ld %lld %lld %lld, alpha %g, beta %g, batch %lld"
                          " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
                          t   ? t->name
                          : v ? v->name
                              : "selected",
-                         q->plan.ranks, t ? q->tensor.planes : q->plan.planes, p->order, p->op_a, p->op_b,
-                         (long long)p->m, (long long)p->n, (long long)p->k, (long long)p->lda, (long long)p->ldb,
-                         (long long)p->ldc, (double)p->alpha, (double)p->beta, (long long)p->batch,
-                         (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c, (long long)q->A.offset,
-                         (long long)q->B.offset, (long long)q->C.offset, q->layer == EXACT ? "exact" : "rounding",
-                         (unsigned long long)q->seed);
+                         q->plan.cluster_k, q->plan.split_k, q->plan.stream_k, q->plan.repack_a, q->plan.repack_b,
+                         p->order, p->op_a, p->op_b, (long long)p->m, (long long)p->n, (long long)p->k,
+                         (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (double)p->alpha, (double)p->beta,
+                         (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
+                         (long long)q->A.offset, (long long)q->B.offset, (long long)q->C.offset,
+                         q->layer == EXACT ? "exact" : "rounding", (unsigned long long)q->seed);
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(q->fault + n, sizeof q->fault - (size_t)n, format, arguments);
@@ -77,7 +89,7 @@ static int is_set(const char *name) {
   return value != NULL && strcmp(value, "1") == 0;
 }
 
-int reduced(void) { return is_set("SGEMM_TEST_REDUCED"); }
+int reduced(void) { return !is_set("SGEMM_TEST_FULL"); }
 
 static float *first_element(const matrix *x, float *image) { return image + x->guard + x->offset; }
 
@@ -92,7 +104,7 @@ static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, 
   x->stride = stride;
   x->row = plain ? ld : 1;
   x->col = plain ? 1 : ld;
-  x->guard = reduced() ? 0 : GUARD;
+  x->guard = is_set("SGEMM_TEST_UNGUARDED") ? 0 : GUARD;
   x->count = 2 * x->guard + x->offset;
   if (x->rows > 0 && x->width > 0 && batch > 0)
     x->count += (x->rows - 1) * ld + x->width + (batch - 1) * stride;
@@ -111,6 +123,39 @@ static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, 
 /* 1 if the product has a part in the result: otherwise A and B must not be read. */
 static int has_product(const sgemm_params *p) { return p->alpha != 0.0f && p->k > 0; }
 
+/* Where B of op NN is repacked K-major because that is faster, as the selection does: see sgemm/select/workspace.h. */
+static int prefers_k_major_b(const sgemm_params *p) {
+  const int row_major = p->order == SGEMM_ROW_MAJOR;
+  return p->op_a == SGEMM_N && p->op_b == SGEMM_N && (row_major ? p->m : p->n) > 2048 && p->k >= 512;
+}
+
+/* Completes a plan for operands that lie as q's do, and sizes the workspace. */
+static void complete_plan(problem *q) {
+  sgemm_params placed = q->p;
+  sgemm_plan plan;
+  placed.A = (const float *)16 + q->A.offset;
+  placed.B = (const float *)16 + q->B.offset;
+  placed.C = (float *)16 + q->C.offset;
+  if (is_tensor(q)) {
+    sgemm_device device;
+    cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
+    placed.mode = SGEMM_STRICT;
+    placed.workspace_bytes = 0; /* the tensor-core variant takes all of it */
+    plan = sgemm_select(&placed, SGEMM_STAGE_ANY, &device);
+    q->plan.variant = plan.variant;
+    q->plan.cluster_k = plan.cluster_k;
+    q->p.workspace_bytes = sgemm_plan_workspace(&q->plan, &q->p);
+  } else if (q->plan.split_k > 0) {
+    plan = sgemm_variant_plan(q->variant, &placed);
+    q->plan.repack_a = plan.repack_a;
+    q->plan.repack_b = plan.repack_b || (sgemm_variant_get(q->variant)->uses_tma && prefers_k_major_b(&placed));
+    q->p.workspace_bytes = sgemm_plan_workspace(&q->plan, &placed);
+  } else if (q->variant != SGEMM_VARIANT_NONE && sgemm_variant_get(q->variant)->uses_tma) {
+    plan = sgemm_variant_plan(q->variant, &placed);
+    q->p.workspace_bytes = sgemm_plan_workspace(&plan, &placed);
+  }
+}
+
 void problem_make(problem *q) {
   sgemm_params *p = &q->p;
   const int row_major = p->order == SGEMM_ROW_MAJOR;
@@ -120,15 +165,7 @@ void problem_make(problem *q) {
   matrix_make(&q->B, (p->op_b == SGEMM_N) == row_major, p->k, p->n, p->ldb, p->batch, p->stride_b, has_product(p),
               q->layer, &random);
   matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->layer, &random);
-  if (q->plan.planes > 0 || (q->variant != SGEMM_VARIANT_COUNT && sgemm_variant_get(q->variant)->packs)) {
-    const sgemm_plan alone = {q->variant, 1, 1}, plan = q->plan.planes > 0 ? q->plan : alone;
-    sgemm_params placed = *p; /* how the operands lie says what is packed */
-    placed.A = (const float *)16 + q->A.offset;
-    placed.B = (const float *)16 + q->B.offset;
-    p->workspace_bytes = sgemm_plan_workspace(&plan, &placed);
-  }
-  if (q->tensor.planes > 0)
-    p->workspace_bytes = sgemm_tensor_workspace(&q->tensor, p);
+  complete_plan(q);
   if (p->workspace_bytes > 0)
     matrix_make(&q->workspace, 1, 1, p->workspace_bytes / 4, p->workspace_bytes / 4, 1, 0, 0, q->layer, &random);
 }
@@ -136,9 +173,9 @@ void problem_make(problem *q) {
 static void matrix_free(matrix *x) {
   free(x->before);
   free(x->after);
-  if (x->machine != NULL)
-    machine_free(x->machine);
-  x->before = x->after = x->machine = NULL;
+  if (x->device != NULL)
+    machine_free(x->device);
+  x->before = x->after = x->device = NULL;
 }
 
 void problem_free(problem *q) {
@@ -160,32 +197,32 @@ static int matrix_upload(matrix *x) {
   const size_t bytes = (size_t)x->count * sizeof(float);
   if (x->count == 0)
     return 0;
-  if (x->machine == NULL)
-    x->machine = (float *)machine_alloc(bytes);
-  return x->machine == NULL || machine_upload(x->machine, x->before, bytes) != 0;
+  if (x->device == NULL)
+    x->device = (float *)machine_alloc(bytes);
+  return x->device == NULL || machine_upload(x->device, x->before, bytes) != 0;
 }
 
 const char *problem_upload(problem *q) {
   if (matrix_upload(&q->A) || matrix_upload(&q->B) || matrix_upload(&q->C) || matrix_upload(&q->workspace) ||
       machine_wait())
-    return problem_fault(q, "the operands cannot be brought to the machine");
-  q->p.A = first_element(&q->A, q->A.machine);
-  q->p.B = first_element(&q->B, q->B.machine);
-  q->p.C = first_element(&q->C, q->C.machine);
-  q->p.workspace = q->p.workspace_bytes > 0 ? first_element(&q->workspace, q->workspace.machine) : NULL;
+    return problem_fault(q, "the operands cannot be uploaded");
+  q->p.A = first_element(&q->A, q->A.device);
+  q->p.B = first_element(&q->B, q->B.device);
+  q->p.C = first_element(&q->C, q->C.device);
+  q->p.workspace = q->p.workspace_bytes > 0 ? first_element(&q->workspace, q->workspace.device) : NULL;
   return NULL;
 }
 
 static int matrix_download(matrix *x) {
-  return x->count > 0 && machine_download(x->after, x->machine, (size_t)x->count * sizeof(float)) != 0;
+  return x->count > 0 && machine_download(x->after, x->device, (size_t)x->count * sizeof(float)) != 0;
 }
 
 const char *problem_download(problem *q) {
   const int error = machine_wait();
   if (error)
-    return problem_fault(q, "the machine reports: %s", machine_error(error));
+    return problem_fault(q, "the backend reports: %s", machine_error(error));
   return matrix_download(&q->A) || matrix_download(&q->B) || matrix_download(&q->C) || matrix_download(&q->workspace)
-             ? problem_fault(q, "the operands cannot be brought back")
+             ? problem_fault(q, "the operands cannot be downloaded")
              : NULL;
 }
 
@@ -202,10 +239,9 @@ static const char *status_fault(problem *q, sgemm_status status) {
 const char *problem_run(problem *q, sgemm_stream stream) {
   const char *fault = problem_upload(q);
   if (fault == NULL)
-    fault = status_fault(q, q->tensor.planes > 0                ? sgemm_run_tensor_plan(&q->tensor, &q->p, stream)
-                            : q->plan.planes > 0                ? sgemm_run_plan(&q->plan, &q->p, stream)
-                            : q->variant == SGEMM_VARIANT_COUNT ? sgemm_run(&q->p, stream)
-                                                                : sgemm_run_variant(q->variant, &q->p, stream));
+    fault = status_fault(q, q->plan.split_k > 0                ? sgemm_run_plan(&q->plan, &q->p, stream)
+                            : q->variant == SGEMM_VARIANT_NONE ? sgemm_run(&q->p, stream)
+                                                               : sgemm_run_variant(q->variant, &q->p, stream));
   return fault != NULL ? fault : problem_download(q);
 }
 
@@ -271,8 +307,8 @@ static const char *check(problem *q, const float *other) {
         const double c = p->beta != 0.0f ? (double)*before : 0.0;
         const double scaled = k_count > 0 ? alpha * sum[j] : 0.0, magnitude = k_count > 0 ? fabs(alpha) * size[j] : 0.0;
         const double want = p->beta != 0.0f ? scaled + beta * c : scaled;
-        const double units = q->units > 0.0 ? q->units : (double)(p->k + 2);
-        const double bound = q->layer == EXACT ? 0.0 : units * 0x1p-24 * (magnitude + fabs(beta * c));
+        const double roundings = q->roundings > 0.0 ? q->roundings : (double)(p->k + 2);
+        const double bound = q->layer == EXACT ? 0.0 : roundings * 0x1p-24 * (magnitude + fabs(beta * c));
         compared++;
         rest[at] = *before;
         if (!q->nonfinite && !isfinite(want))
@@ -313,7 +349,7 @@ const char *problem_solve(problem *q, sgemm_stream stream) {
   return fault;
 }
 
-/* ---- The machine's BLAS ------------------------------------------------------------------------------------------ */
+/* ---- The backend's BLAS ------------------------------------------------------------------------------------------ */
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
@@ -365,45 +401,85 @@ const char *problem_check_blas(problem *q) {
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
-/* Each shape once with each op pair. 11 has no factor in common with the sizes of the lists below. */
-enum { SHAPES = 5 * 5 * 5, ROUNDS = 4 };
-
 static int64_t ring(int tile, int i) {
   const int64_t sizes[5] = {1, tile - 1, tile, tile + 1, 2 * tile + 1};
   return sizes[i];
+}
+
+/* A case of a sweep, as numbers of what it takes from each list. */
+typedef struct choice {
+  int m, n, k;   /* of ring() */
+  int ops, pair; /* of op(A) and op(B), of (alpha, beta) */
+  int a, b, c;   /* surplus of lda, ldb, ldc */
+} choice;
+
+/* The full tier: each shape once with each pair of ops. */
+enum { SHAPES = 5 * 5 * 5, ROUNDS = 4, CASES = SHAPES * ROUNDS };
+
+static choice choice_of(int i) {
+  const int round = i / SHAPES;
+  choice c;
+  c.m = i / 25 % 5;
+  c.n = i / 5 % 5;
+  c.k = i % 5;
+  c.ops = (c.m + 2 * c.n + 3 * c.k + round) % 4;
+  c.pair = (c.m + c.n + c.k + round) % 5;
+  c.a = i % 3;
+  c.b = i / 3 % 3;
+  c.c = i / 9 % 3;
+  return c;
+}
+
+/* The quick tier: an orthogonal array of 25 rows, six columns of five values and strength 2 (K. A. Bush, Orthogonal
+   arrays of index unity, 1952). Any two of m, n, k, the ops and (alpha, beta) take each pair of their values; so do the
+   ops and the surplus of each leading dimension. The two layers differ in k. */
+enum { REDUCED_CASES = 5 * 5 };
+
+static choice reduced_choice_of(int i, layer layer) {
+  const int x = i / 5, y = i % 5, ops = (x + 3 * y) % 5, surplus = (x + 4 * y) % 5;
+  choice c;
+  c.m = x;
+  c.n = y;
+  c.k = (x + y + (layer == ROUNDING)) % 5;
+  c.ops = ops < 4 ? ops : x % 4;
+  c.pair = (x + 2 * y) % 5;
+  c.a = surplus % 3;
+  c.b = (surplus + x) % 3;
+  c.c = (surplus + y) % 3;
+  return c;
 }
 
 int sweep(problem *q, sgemm_variant variant, layer layer, int i) {
   static const float pairs[5][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {0.0f, 0.5f}, {0.5f, 0.0f}, {-0.7f, 1.3f}};
   static const int surplus[3] = {0, 1, PRIME};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const int c = reduced() ? 11 * i : i; /* mixed radix: round, m, n, k */
-  const int i_m = c / 25 % 5, i_n = c / 5 % 5, i_k = c % 5, round = c / SHAPES;
-  const int ops = (i_m + 2 * i_n + 3 * i_k + round) % 4, pair = (i_m + i_n + i_k + round) % 5;
-  const int transposed = c % 2 ? SGEMM_T : SGEMM_C;
-  const int64_t m = ring(v->BM > 1 ? v->BM : 4, i_m);
-  int64_t n = ring(v->BN > 1 ? v->BN : 4, i_n), k = ring(v->BK > 1 ? v->BK : 8, i_k);
-  if (c >= SHAPES * ROUNDS)
+  const choice c = reduced() ? reduced_choice_of(i, layer) : choice_of(i);
+  const int transposed = i % 2 ? SGEMM_T : SGEMM_C;
+  const int64_t m = ring(v->BM > 1 ? v->BM : 4, c.m);
+  int64_t n = ring(v->BN > 1 ? v->BN : 4, c.n), k = ring(v->BK > 1 ? v->BK : 8, c.k);
+  if (i >= (reduced() ? REDUCED_CASES : CASES))
     return 0;
   while (n == m)
     n += 5; /* no shape comes twice: see covers_what_it_claims of model_test.c */
   while (k == m || k == n)
     k += 5;
-  *q = problem_of(variant, ops / 2 ? transposed : SGEMM_N, ops % 2 ? transposed : SGEMM_N, m, n, k, layer);
-  q->p.alpha = pairs[pair][0];
-  q->p.beta = pairs[pair][1];
-  if (layer == EXACT && pair == 4) { /* exact in binary, unlike 0.7 and 1.3 */
+  *q = problem_of(variant, c.ops / 2 ? transposed : SGEMM_N, c.ops % 2 ? transposed : SGEMM_N, m, n, k, layer);
+  q->p.alpha = pairs[c.pair][0];
+  q->p.beta = pairs[c.pair][1];
+  if (layer == EXACT && c.pair == 4) { /* exact in binary, unlike 0.7 and 1.3 */
     q->p.alpha = -0.75f;
     q->p.beta = 1.25f;
   }
-  q->p.lda += surplus[c % 3];
-  q->p.ldb += surplus[c / 3 % 3];
-  q->p.ldc += surplus[c / 9 % 3];
-  q->seed = (uint64_t)c + 1;
+  q->p.lda += surplus[c.a];
+  q->p.ldb += surplus[c.b];
+  q->p.ldc += surplus[c.c];
+  q->seed = (uint64_t)i + 1;
   return 1;
 }
 
 /* ---- Schedules --------------------------------------------------------------------------------------------------- */
+
+int schedules(void) { return reduced() ? REDUCED_SCHEDULES : SCHEDULES; }
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
@@ -436,7 +512,7 @@ void need(int present, const char *what) {
   cr_skip_test("no %s: skipped", what);
 }
 
-void need_machine(void) { need(machine_present(), machine_name()); }
+void need_backend(void) { need(machine_present(), machine_name()); }
 
 /* Criterion keeps the reason of a skip to itself. */
 ReportHook(PRE_ALL)(struct criterion_test_set *tests) {

@@ -4,12 +4,12 @@
      problem q = problem_of(variant, SGEMM_N, SGEMM_T, m, n, k, EXACT);
      q.p.lda += 7;                            any field of sgemm_params but the pointers
      problem_make(&q);                        operands on the host; elements may be edited now
-     CHECK(problem_run(&q, stream));          to the machine, run, and back
+     CHECK(problem_run(&q, stream));          upload to the backend, run, download
      CHECK(problem_check(&q));                every result, and every byte that is not one
      problem_free(&q);
 
-   Whatever must not be read holds a NaN: padding, guards, C where beta = 0, A and B where alpha = 0, the workspace. It
-   has the bytes of q.plan or q.tensor where one is set, otherwise as many as q.p.workspace_bytes asks for. */
+   Whatever must not be read holds a NaN: padding, guards, C where beta = 0, A and B where alpha = 0, the workspace. The
+   workspace has the bytes of q.plan where one is set, otherwise as many as q.p.workspace_bytes asks for. */
 #ifndef TESTING_H
 #define TESTING_H
 
@@ -25,37 +25,20 @@
     cr_assert(fault == NULL, "%s", fault ? fault : "");                                                                \
   } while (0)
 
-/* ---- Rows -------------------------------------------------------------------------------------------------------- */
+/* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
-/* ROW_IF(stage, production)(code) keeps the code of the rows that SGEMM_STAGE compiles. Two names are compared by
-   pasting: only IS_<x>_<x> is a macro, and its comma moves a 1 into second place. */
-#define IS_all_all ~, 1
-#define IS_naive_naive ~, 1
-#define IS_coalesced_coalesced ~, 1
-#define IS_tiled_tiled ~, 1
-#define IS_tile1d_tile1d ~, 1
-#define IS_tile2d_tile2d ~, 1
-#define IS_vectorized_vectorized ~, 1
-#define IS_warptiled_warptiled ~, 1
-#define IS_doublebuffered_doublebuffered ~, 1
-#define IS_async_async ~, 1
-#define IS_splitk_splitk ~, 1
-#define IS_gemv_gemv ~, 1
-#define IS_tma_tma ~, 1
-#define SECOND(a, b, ...) b
-#define IS3(...) SECOND(__VA_ARGS__, 0, ~)
-#define IS2(a, b) IS3(IS_##a##_##b)
-#define IS(a, b) IS2(a, b)
+/* VARIANT_IF(stage, production)(code) keeps the code of the variants that SGEMM_STAGE compiles. SGEMM__SAME stands beside the
+   table of stages. */
 #define KEEP_0(...)
 #define KEEP_1(...) __VA_ARGS__
 #define KEEP2(condition) KEEP_##condition
 #define KEEP(condition) KEEP2(condition)
 #if !defined(SGEMM_STAGE)
-#define ROW_IF(stage, production) KEEP(production)
-#elif IS(SGEMM_STAGE, all)
-#define ROW_IF(stage, production) KEEP_1
+#define VARIANT_IF(stage, production) KEEP(production)
+#elif SGEMM__SAME(SGEMM_STAGE, all)
+#define VARIANT_IF(stage, production) KEEP_1
 #else
-#define ROW_IF(stage, production) KEEP(IS(SGEMM_STAGE, stage))
+#define VARIANT_IF(stage, production) KEEP(SGEMM__SAME(SGEMM_STAGE, stage))
 #endif
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
@@ -73,19 +56,18 @@ typedef struct matrix {
   int64_t rows, width, ld, batch, stride; /* stored rows of `width` elements: columns where column-major */
   int64_t row, col;                       /* from element (i, j) of op(X) to (i + 1, j) and (i, j + 1) */
   int64_t offset;                         /* floats beyond 16-byte alignment */
-  int64_t guard;                          /* GUARD; 0 for the sanitizers, which then see a wild read too */
+  int64_t guard;                          /* GUARD; 0 with SGEMM_TEST_UNGUARDED=1: a sanitizer sees a wild read too */
   int64_t count;                          /* floats in all, guards included */
   float *before, *after;                  /* the whole of it on the host, as uploaded and as downloaded */
-  float *machine;
+  float *device;                          /* its copy in the backend's memory */
 } matrix;
 
 typedef struct problem {
   sgemm_params p;
-  sgemm_variant variant;    /* SGEMM_VARIANT_COUNT: whatever sgemm_run() selects */
-  sgemm_plan plan;          /* 0 planes: sgemm_run_variant() makes its own */
-  sgemm_tensor_plan tensor; /* 0 planes: none */
+  sgemm_variant variant; /* SGEMM_VARIANT_NONE: whatever sgemm_run() selects */
+  sgemm_plan plan;       /* split_k 0: none is set, and sgemm_run_variant() makes its own */
   layer layer;
-  double units; /* where not 0, in place of k + 2 in the bound of ROUNDING */
+  double roundings; /* where not 0, in place of k + 2 in the bound of ROUNDING */
   uint64_t seed;
   int nonfinite; /* 1: the reference may hold NaN and Inf, which results must then match */
   matrix A, B, C, workspace;
@@ -93,7 +75,16 @@ typedef struct problem {
 } problem;
 
 problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t n, int64_t k, layer layer);
-void problem_plan(problem *q, int ranks, int planes); /* of its variant, with the workspace that this takes */
+
+/* 1 if plans of a variant may have a split_k above 1, or in tma a stream_k above 1. */
+int can_split(const sgemm_variant_info *v);
+
+/* Sets a plan. problem_make() adds what depends on how the operands lie: the operands that a variant of tma repacks,
+   and the strict fallback of a tensor-core variant. split: the plan's split_k, or in tma its stream_k, where 1 is off.
+   */
+void problem_plan(problem *q, int cluster_k, int split);
+void problem_plan_tensor(problem *q, sgemm_tensor_variant tensor, int split_k);
+
 void problem_make(problem *q);
 void problem_free(problem *q);
 
@@ -101,14 +92,14 @@ void problem_free(problem *q);
 float *element(const matrix *x, int64_t b, int64_t i, int64_t j);
 float result(const problem *q, int64_t b, int64_t i, int64_t j);
 
-const char *problem_upload(problem *q);   /* afterwards q->p holds the machine's pointers */
+const char *problem_upload(problem *q);   /* afterwards q->p holds the backend's pointers */
 const char *problem_download(problem *q); /* waits for all work first */
 const char *problem_run(problem *q, sgemm_stream stream);
 const char *problem_check(problem *q);
 const char *problem_solve(problem *q, sgemm_stream stream); /* make, run, check and free */
 
-/* Against the machine's BLAS (OpenBLAS, cuBLAS), after a run: each within the bound of the true result, so at most
-   twice the bound apart. */
+/* Compares with the backend's BLAS (OpenBLAS, cuBLAS), after a run: each is within the bound of the true result, so
+   they are at most twice the bound apart. */
 const char *problem_check_blas(problem *q);
 
 /* A sentence: the printed reason, with the problem before it. */
@@ -116,22 +107,24 @@ const char *problem_fault(problem *q, const char *format, ...) __attribute__((fo
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
-/* SGEMM_TEST_REDUCED=1 in the environment: every 11th case, for the sanitizers, which are slow; of plans every 5th. */
+/* 1 in the quick tier, whose tests take few cases; 0 with SGEMM_TEST_FULL=1 in the environment. */
 int reduced(void);
 
-/* The i-th case of a row's sweep: m, n, k from the ring 1, T - 1, T, T + 1, 2T + 1 of its own tile, pairwise different;
-   ops, (alpha, beta) and leading dimensions change from case to case, so that each meets each. 0: no such case. */
+/* The i-th case of a variant's sweep: m, n, k from the ring 1, T - 1, T, T + 1, 2T + 1 of its own tile, pairwise
+   different; ops, (alpha, beta) and leading dimensions change from case to case, so that each meets each. 500 cases, 25
+   in the quick tier. 0: no such case. */
 int sweep(problem *q, sgemm_variant variant, layer layer, int i);
 
 /* ---- Schedules --------------------------------------------------------------------------------------------------- */
 
 /* Ways to run the same call that must not show in its bits: streams of the GPU (the default one and four others),
    orders of the CPU model's threads (forward, backward, three shuffles). Sets the way and returns the stream for it. */
-enum { SCHEDULES = 5 };
+enum { SCHEDULES = 5, REDUCED_SCHEDULES = 3 };
+int schedules(void); /* how many of them a test takes that runs the same call on each */
 sgemm_stream schedule(int i);
 
-/* Skips the test where the machine lacks something; with SGEMM_REQUIRE_GPU=1 in the environment, fails it. */
+/* Skips the test where the backend lacks something; with SGEMM_REQUIRE_GPU=1 in the environment, fails it. */
 void need(int present, const char *what);
-void need_machine(void); /* needs a GPU where MACHINE_CUDA is 1 */
+void need_backend(void); /* needs a GPU where MACHINE_CUDA is 1 */
 
 #endif

@@ -1,5 +1,5 @@
-/* Every row of SGEMM_VARIANTS that SGEMM_STAGE compiles, against the contract in sgemm.h: one suite a property, one
-   test a row. A row added to the table is tested without a line here. */
+/* Every variant that SGEMM_STAGE compiles, against the contract in sgemm.h: one suite a property, one test a variant. A
+   variant added to SGEMM_VARIANTS is tested without a line here. */
 #include "tests/testing.h"
 
 #include <float.h>
@@ -15,7 +15,7 @@ static uint32_t bits(float x) {
   return u;
 }
 
-/* The row's tile, with a depth to test where the row has none of its own, and four rows or columns where it has one. */
+/* The variant's tile, with a k to test where it has none of its own, and four rows or columns of C where it has one. */
 static sgemm_variant_info tile_of(sgemm_variant variant) {
   sgemm_variant_info v = *sgemm_variant_get(variant);
   v.BK = v.BK > 1 ? v.BK : 8;
@@ -27,7 +27,8 @@ static sgemm_variant_info tile_of(sgemm_variant variant) {
 /* ---- Properties -------------------------------------------------------------------------------------------------- */
 
 /* x x - (1 + 2^-11) for x = 1 + 2^-12 is 2^-24: only an FMA in full fp32 finds it. A product rounded on its own gives
-   0, and TF32 takes x for 1. The two terms are four k apart, which the lanes of tma deal out, or as many as all of gemv. */
+   0, and TF32 takes x for 1. The two terms are four k apart, over which tma interleaves k across lanes, or the k of all
+   lanes of gemv apart. */
 static void fused(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const int64_t apart = v->stage == SGEMM_STAGE_gemv ? v->BK : 4;
@@ -90,16 +91,17 @@ static void nan_rules_scaling(sgemm_variant variant, int op_a, int op_b, float a
 }
 
 /* NaN and Inf at the corners and edges of A, B and C spread over their row or column and no further, as they do through
-   a plain dot product; Inf * 0 and Inf - Inf are NaN. planes 0: as sgemm_run_variant() runs the row. */
-static void nan_rules_spreading(sgemm_variant variant, int op_a, int op_b, float alpha, float beta, int ranks,
-                                int planes) {
+   a plain dot product; Inf * 0 and Inf - Inf are NaN. split 0: as sgemm_run_variant() runs the variant. */
+static void nan_rules_spreading(sgemm_variant variant, int op_a, int op_b, float alpha, float beta, int cluster_k,
+                                int split) {
   const sgemm_variant_info v = tile_of(variant);
   problem q = problem_of(variant, op_a, op_b, v.BM + 2, v.BN + 3, v.BK + 5, EXACT);
   const int64_t m = q.p.m, n = q.p.n, k = q.p.k;
   q.p.alpha = alpha;
   q.p.beta = beta;
   q.nonfinite = 1;
-  problem_plan(&q, ranks, planes);
+  if (split > 0)
+    problem_plan(&q, cluster_k, split);
   problem_make(&q);
   *element(&q.A, 0, 0, 0) = INFINITY;
   *element(&q.A, 0, v.BM - 1, v.BK) = -INFINITY;
@@ -131,16 +133,16 @@ static void nan_rules(sgemm_variant variant) {
     nan_rules_scaling(variant, op_a, op_b, -INFINITY, 0.0f, 0);
     nan_rules_spreading(variant, op_a, op_b, 1.0f, 0.0f, 0, 0);
     nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, 0, 0);
-    if (sgemm__cuts(v))
-      nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, v->split ? 2 : 1, 3);
+    if (can_split(v))
+      nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, v->cluster_split_k ? 2 : 1, 3);
   }
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, NAN, 1.0f, 0, 0);
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, INFINITY, 0.0f, 0, 0);
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, 1.0f, NAN, 0, 0);
 }
 
-/* More rows of tiles than two of the bands in which blocks are dealt, the last band not whole, and several columns. */
-static void bands(sgemm_variant variant) {
+/* More rows of tiles than two raster groups, the last group not full, and several columns of tiles. */
+static void raster_groups(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   problem q = problem_of(variant, SGEMM_N, SGEMM_N, 33 * v.BM + 1, 2 * v.BN + 2, 3, EXACT);
   CHECK(problem_solve(&q, NULL));
@@ -185,7 +187,7 @@ static void batches(sgemm_variant variant) {
   enum { LAYOUTS = sizeof layouts / sizeof *layouts };
   const sgemm_variant_info v = tile_of(variant);
   int c;
-  for (c = 0; c < (v.packs ? 2 : 1) * LAYOUTS; c++) { /* the second time with rows that have to be packed */
+  for (c = 0; c < (v.uses_tma ? 2 : 1) * LAYOUTS; c++) { /* the second time with operands that have to be packed */
     const int i = c % LAYOUTS, odd = c / LAYOUTS;
     problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v.BM + 4 + odd, v.BN + 8 + odd, v.BK + 12 + odd,
                            EXACT);
@@ -198,11 +200,12 @@ static void batches(sgemm_variant variant) {
   }
 }
 
-/* Shapes that suit no way to cut k: a single step, less than one, so few that ranks and planes stay empty, and a number of
-   them that neither ranks nor planes divide; with edges of m and n, or a piece of one tile. */
+/* Shapes that suit no way to split k: a single step of BK, less than one, so few that blocks of the cluster and
+   partitions have no k, and a number of steps that neither cluster_k nor split_k divides; with edges of m and n, or a
+   part of one tile. */
 enum { PLAN_SHAPES = 6 };
 
-static problem plan_problem(sgemm_variant variant, int shape, int ranks, int planes, int ops) {
+static problem plan_problem(sgemm_variant variant, int shape, int cluster_k, int split, int ops) {
   const sgemm_variant_info v = tile_of(variant);
   const int64_t shapes[PLAN_SHAPES][3] = {{v.BM + 1, 3, 1},         {2, v.BN + 1, v.BK - 3},
                                           {v.BM - 1, v.BN, v.BK},   {5, v.BN - 1, 3 * v.BK + 5},
@@ -214,14 +217,14 @@ static problem plan_problem(sgemm_variant variant, int shape, int ranks, int pla
   while (n == m || n == shapes[shape][2])
     n += 3;
   q = problem_of(variant, OPS[ops][0], OPS[ops][1], m, n, shapes[shape][2], EXACT);
-  problem_plan(&q, ranks, planes);
+  problem_plan(&q, cluster_k, split);
   return q;
 }
 
-/* A case of a row's plans: the c-th way to fill in all else that a call may ask for. */
-static void plan_case(sgemm_variant variant, int ranks, int planes, int shape, int c) {
+/* A case of a variant's plans: the c-th way to fill in all else that a call may ask for. */
+static void plan_case(sgemm_variant variant, int cluster_k, int split, int shape, int c) {
   static const float pairs[4][2] = {{1.0f, 0.0f}, {-0.75f, 1.25f}, {0.0f, 0.5f}, {0.5f, 0.0f}};
-  problem q = plan_problem(variant, shape, ranks, planes, (c / PLAN_SHAPES + shape) % 4);
+  problem q = plan_problem(variant, shape, cluster_k, split, (c / PLAN_SHAPES + shape) % 4);
   q.p.alpha = pairs[c / 3 % 4][0];
   q.p.beta = pairs[c / 3 % 4][1];
   q.p.batch = c % 8 == 5 ? 3 : 1;
@@ -241,11 +244,11 @@ static void plan_case(sgemm_variant variant, int ranks, int planes, int shape, i
   CHECK(problem_solve(&q, schedule(c)));
 }
 
-/* Six tiles, or twelve, shared by fewer blocks and by more, with and without a common divisor; by so many more than there are
-   steps that some have nothing to do; where a share's part of a step, left out, makes it begin with the next tile; and by so
-   many that several warps sum a tile's parts. */
-static void shared_tiles(sgemm_variant variant) {
-  static const int shares[6] = {4, 9, 10, 100, 25, 100}, steps[6] = {5, 5, 5, 5, 5, 8};
+/* Stream-K over six tiles, or twelve, by fewer blocks and by more, with and without a common divisor; by so many more
+   than there are iterations that some blocks have no unit; where a unit's part of an iteration, left out, makes it
+   begin with the next tile; and by so many that several warps sum a tile's partial results. */
+static void stream_k_tiles(sgemm_variant variant) {
+  static const int blocks[6] = {4, 9, 10, 100, 25, 100}, steps[6] = {5, 5, 5, 5, 5, 8};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int i;
   for (i = 0; i < 6; i++) {
@@ -254,12 +257,13 @@ static void shared_tiles(sgemm_variant variant) {
     q.p.batch = 1 + i % 2;
     q.p.alpha = -0.5f;
     q.p.beta = i == 1 ? 0.0f : 2.0f;
-    problem_plan(&q, 1, shares[i]);
+    problem_plan(&q, 1, blocks[i]);
     CHECK(problem_solve(&q, schedule(i)));
   }
 }
 
-/* Five tiles by two blocks, of a k so long that each leaves after one tile, and the next two share the last. */
+/* Five tiles by two persistent blocks, of a k so long that each leaves after one tile, and the next two share the last.
+   */
 static void blocks_leave(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   problem q = problem_of(variant, OPS[0][0], OPS[0][1], 3, 4 * v->BN + 3, 32768, EXACT);
@@ -268,32 +272,32 @@ static void blocks_leave(sgemm_variant variant) {
   CHECK(problem_solve(&q, schedule(0)));
 }
 
-/* Every plan that the row can do, each on each of these shapes and with each pair of ops. */
+/* Every plan that the variant can do, each on each of these shapes and with each pair of ops. */
 static void plans(sgemm_variant variant) {
-  static const int planes[4] = {1, 2, 3, 7};
+  static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  int ranks, i, shape, c = 0;
-  for (ranks = 1; ranks <= (v->split ? 8 : 1); ranks *= 2)
-    for (i = 0; i < (sgemm__cuts(v) ? 4 : 1); i++)
+  int cluster_k, i, shape, c = 0;
+  for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k *= 2)
+    for (i = 0; i < (can_split(v) ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (!reduced() || c % 5 == 0)
-          plan_case(variant, ranks, planes[i], shape, c);
-  if (v->packs)
-    shared_tiles(variant);
-  if (v->packs && v->BM * v->BN == 1024)
-    blocks_leave(variant); /* of the row whose tiles are soonest done on the CPU */
+          plan_case(variant, cluster_k, splits[i], shape, c);
+  if (v->uses_tma)
+    stream_k_tiles(variant);
+  if (v->uses_tma && v->BM * v->BN == 1024)
+    blocks_leave(variant); /* the variant whose tiles take the CPU the least time */
 }
 
-/* k as long as it takes for sgemm_run_variant() to make use of each number of ranks; and such that it ends in the middle of a
-   step, which tma may leave out, or one element later. */
-static void deep(sgemm_variant variant) {
+/* k as long as it takes for sgemm_run_variant() to use each cluster_k; and such that k ends in the middle of a step,
+   which tma may leave out, or one element later. */
+static void long_k(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
-  int ranks, i;
-  for (ranks = 2; ranks <= (v.split ? 8 : 2); ranks *= 2) {
-    problem q = problem_of(variant, SGEMM_N, SGEMM_T, 3, v.BN + 1, 4 * ranks * v.BK + 3, EXACT);
-    CHECK(problem_solve(&q, schedule(ranks)));
+  int cluster_k, i;
+  for (cluster_k = 2; cluster_k <= (v.cluster_split_k ? 8 : 2); cluster_k *= 2) {
+    problem q = problem_of(variant, SGEMM_N, SGEMM_T, 3, v.BN + 1, 4 * cluster_k * v.BK + 3, EXACT);
+    CHECK(problem_solve(&q, schedule(cluster_k)));
   }
-  for (i = 0; v.packs && i < 4; i++) {
+  for (i = 0; v.uses_tma && i < 4; i++) {
     problem q = problem_of(variant, OPS[i][0], OPS[i][1], 3, v.BN + 1, v.BK * 5 / 2 + i % 2, EXACT);
     CHECK(problem_solve(&q, schedule(i)));
   }
@@ -332,9 +336,9 @@ static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m
   problem_free(&q);
 }
 
-/* The same bits on every schedule, and for a row of C or a matrix of a batch computed alone, unless SMs share tiles, which
-   depends on how many there are; where k can be cut, with other ranks for each pair of ops, some of which stay empty, and once
-   with planes. */
+/* The same bits on every schedule, and for a row of C or a matrix of a batch computed alone, unless stream-K divides
+   the tiles, which depends on how many there are. Where k can be split, each pair of ops has a cluster_k of its own, of
+   which some blocks have no k, and one pair has a split_k. */
 static void repeatability(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   const int64_t rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};
@@ -342,10 +346,10 @@ static void repeatability(sgemm_variant variant) {
   for (ops = 0; ops < 4; ops++) {
     problem q = problem_of(variant, OPS[ops][0], OPS[ops][1], 2 * v.BM + 1, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     problem batch = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, v.BN + 3, 4 * v.BK + 5, ROUNDING);
-    const int shared = v.packs && ops == 1;
+    const int stream_k = v.uses_tma && ops == 1;
     float *first;
-    if (sgemm__cuts(&v)) {
-      problem_plan(&q, v.split ? 1 << ops : 1, ops == 1 ? 3 : 1);
+    if (can_split(&v)) {
+      problem_plan(&q, v.cluster_split_k ? 1 << ops : 1, ops == 1 ? 3 : 1);
       batch.plan = q.plan;
     }
     q.p.beta = batch.p.beta = 1.3f;
@@ -354,19 +358,19 @@ static void repeatability(sgemm_variant variant) {
     problem_make(&batch);
     first = (float *)malloc((size_t)q.C.count * sizeof(float));
     cr_assert(first != NULL);
-    for (s = 0; s <= SCHEDULES; s++) { /* the first one comes again at the end */
-      CHECK(problem_run(&q, schedule(s)));
+    for (s = 0; s <= schedules(); s++) { /* the first one comes again at the end */
+      CHECK(problem_run(&q, schedule(s % schedules())));
       CHECK(problem_check(&q));
       if (s == 0)
         memcpy(first, q.C.after, (size_t)q.C.count * sizeof(float));
       if (memcmp(first, q.C.after, (size_t)q.C.count * sizeof(float)) != 0)
         CHECK(problem_fault(&q, "schedule %d gives other bits than the first", s));
     }
-    for (i = 0; i < 4 && !shared; i++)
+    for (i = 0; i < 4 && !stream_k; i++)
       check_alone(&q, 0, rows[i], 1);
     CHECK(problem_run(&batch, schedule(0)));
     CHECK(problem_check(&batch));
-    for (i = 0; i < 3 && !shared; i++)
+    for (i = 0; i < 3 && !stream_k; i++)
       check_alone(&batch, i, 0, 2);
     free(first);
     problem_free(&batch);
@@ -385,7 +389,7 @@ static float offsets_value(int x, int64_t b, int64_t r, int64_t c) {
 }
 
 /* Writes the rows of an operand, or NaN over them. */
-static void offsets_fill(int x, float *machine, int64_t batch, int64_t stride, int64_t rows, int64_t width, int64_t ld,
+static void offsets_fill(int x, float *device, int64_t batch, int64_t stride, int64_t rows, int64_t width, int64_t ld,
                          int nan) {
   float row[NEAR];
   int64_t b, r, c;
@@ -393,7 +397,7 @@ static void offsets_fill(int x, float *machine, int64_t batch, int64_t stride, i
     for (r = 0; r < rows; r++) {
       for (c = 0; c < width; c++)
         row[c] = nan ? NAN : offsets_value(x, b, r, c);
-      cr_assert(machine_upload(machine + b * stride + r * ld, row, (size_t)width * sizeof *row) == 0);
+      cr_assert(machine_upload(device + b * stride + r * ld, row, (size_t)width * sizeof *row) == 0);
     }
 }
 
@@ -404,30 +408,31 @@ static void offsets_case(sgemm_variant variant, const int *ops, int far_one, rea
   const int plain[3] = {ops[0] == SGEMM_N, ops[1] == SGEMM_N, 1};
   const int tile[3] = {plain[0] ? v.BM : v.BK, plain[1] ? v.BK : v.BN, v.BM}; /* along the stored rows */
   int64_t size[3] = {SIDE, SIDE, SIDE};                                       /* m, n, k */
-  const int down[3] = {plain[0] ? 0 : 2, plain[1] ? 2 : 1, 0}, across[3] = {plain[0] ? 2 : 0, plain[1] ? 1 : 2, 1};
+  const int row_size[3] = {plain[0] ? 0 : 2, plain[1] ? 2 : 1, 0},
+            col_size[3] = {plain[0] ? 2 : 0, plain[1] ? 1 : 2, 1};
   sgemm_params p;
-  float *machine[3];
+  float *device[3];
   int64_t *ld[3] = {&p.lda, &p.ldb, &p.ldc}, *stride[3] = {&p.stride_a, &p.stride_b, &p.stride_c};
   int64_t b, i, j, k;
   int x;
   if (reach != NEXT_MATRIX)
-    size[down[far_one]] = reach == NEXT_TILE ? tile[far_one] + 1 : 2;
+    size[row_size[far_one]] = reach == NEXT_TILE ? tile[far_one] + 1 : 2;
   p = sgemm_params_init((sgemm_op)ops[0], (sgemm_op)ops[1], size[0], size[1], size[2]);
   if (reach == NEXT_MATRIX) {
     p.batch = 2;
     *stride[far_one] = FAR;
   } else {
-    *ld[far_one] = FAR / (size[down[far_one]] - 1) + 1;
+    *ld[far_one] = FAR / (size[row_size[far_one]] - 1) + 1;
   }
   for (x = 0; x < 3; x++) {
-    machine[x] = x == far_one ? far : near[x];
-    offsets_fill(x, machine[x], p.batch, *stride[x], size[down[x]], size[across[x]], *ld[x], x == 2);
+    device[x] = x == far_one ? far : near[x];
+    offsets_fill(x, device[x], p.batch, *stride[x], size[row_size[x]], size[col_size[x]], *ld[x], x == 2);
   }
-  p.A = machine[0];
-  p.B = machine[1];
-  p.C = machine[2];
-  if (v.packs) {
-    const sgemm_plan plan = {variant, 1, 1};
+  p.A = device[0];
+  p.B = device[1];
+  p.C = device[2];
+  if (v.uses_tma) {
+    const sgemm_plan plan = sgemm_variant_plan(variant, &p);
     p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
     p.workspace = machine_alloc((size_t)p.workspace_bytes);
     cr_assert(p.workspace != NULL);
@@ -450,7 +455,8 @@ static void offsets_case(sgemm_variant variant, const int *ops, int far_one, rea
                   far_one, (int)i, (int)j, (int)b, (double)row[j], (double)want);
       }
     }
-  offsets_fill(far_one, far, p.batch, *stride[far_one], size[down[far_one]], size[across[far_one]], *ld[far_one], 1);
+  offsets_fill(far_one, far, p.batch, *stride[far_one], size[row_size[far_one]], size[col_size[far_one]], *ld[far_one],
+               1);
 }
 
 /* 8.6 GB, of which a CPU's operating system gives out only the few pages that are touched. */
@@ -473,38 +479,38 @@ static void offsets(sgemm_variant variant) {
 
 /* ---- Expansion --------------------------------------------------------------------------------------------------- */
 
-#define ROW_NAME(stage, BM, BN, BK, TM, TN) stage##_##BM##x##BN##x##BK##_##TM##x##TN
-#define PROPERTY(property, row)                                                                                        \
-  Test(property, row) {                                                                                                \
-    need_machine();                                                                                                    \
-    property(SGEMM_##row);                                                                                             \
+#define VARIANT_NAME(stage, BM, BN, BK, TM, TN) stage##_##BM##x##BN##x##BK##_##TM##x##TN
+#define PROPERTY(property, variant)                                                                                    \
+  Test(property, variant) {                                                                                            \
+    need_backend();                                                                                                    \
+    property(SGEMM_##variant);                                                                                         \
   }
-#define PROPERTIES(row)                                                                                                \
-  PROPERTY(shapes_exact, row)                                                                                          \
-  PROPERTY(shapes_rounding, row)                                                                                       \
-  PROPERTY(nan_rules, row)                                                                                             \
-  PROPERTY(bands, row)                                                                                                 \
-  PROPERTY(alignment, row)                                                                                             \
-  PROPERTY(batches, row)                                                                                               \
-  PROPERTY(plans, row)                                                                                                 \
-  PROPERTY(deep, row)                                                                                                  \
-  PROPERTY(offsets, row)                                                                                               \
-  PROPERTY(repeatability, row)
-#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                            \
-  ROW_IF(stage, production)(PROPERTIES(ROW_NAME(stage, BM, BN, BK, TM, TN)))
+#define PROPERTIES(variant)                                                                                            \
+  PROPERTY(shapes_exact, variant)                                                                                      \
+  PROPERTY(shapes_rounding, variant)                                                                                   \
+  PROPERTY(nan_rules, variant)                                                                                         \
+  PROPERTY(raster_groups, variant)                                                                                     \
+  PROPERTY(alignment, variant)                                                                                         \
+  PROPERTY(batches, variant)                                                                                           \
+  PROPERTY(plans, variant)                                                                                             \
+  PROPERTY(long_k, variant)                                                                                            \
+  PROPERTY(offsets, variant)                                                                                           \
+  PROPERTY(repeatability, variant)
+#define VARIANT(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                       \
+  VARIANT_IF(stage, production)(PROPERTIES(VARIANT_NAME(stage, BM, BN, BK, TM, TN)))
 
-SGEMM_VARIANTS(ROW)
+SGEMM_VARIANTS(VARIANT)
 
-/* A stage that ROW_IF does not know would be compiled and never tested. */
-Test(rows, every_compiled_row_is_tested) {
-#define ROW_TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                     \
-  ROW_IF(stage, production)(tested[SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN] = 1;)
+/* A stage that VARIANT_IF does not know would be compiled and never tested. */
+Test(variants, every_compiled_variant_is_tested) {
+#define TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                        \
+  VARIANT_IF(stage, production)(tested[SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN] = 1;)
   int tested[SGEMM_VARIANT_COUNT] = {0}, i, count = 0;
-  SGEMM_VARIANTS(ROW_TESTED)
+  SGEMM_VARIANTS(TESTED)
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     cr_assert(tested[i] == sgemm_compiled((sgemm_variant)i), "%s: compiled %d, tested %d",
               sgemm_variant_get((sgemm_variant)i)->name, sgemm_compiled((sgemm_variant)i), tested[i]);
     count += tested[i];
   }
-  cr_assert(count > 0, "no row is compiled");
+  cr_assert(count > 0, "no variant is compiled");
 }
