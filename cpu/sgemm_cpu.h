@@ -23,6 +23,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,9 @@ typedef struct sgemm__cpu_product {
 } sgemm__cpu_product;
 
 typedef struct sgemm__cpu_fiber {
-  ucontext_t context;
+  ucontext_t context; /* its first instruction; with ASan, where it goes on */
+  jmp_buf resumption; /* where it goes on */
+  int started;
   int line;                /* of the barrier at which it waits, negative for a cluster's; 0: it has left the kernel */
   sgemm__cpu_copy *copies; /* under way, in the order of their issue */
   int count, capacity;
@@ -134,9 +137,10 @@ typedef struct sgemm__cpu_worker {
   int rank;      /* of that block in its cluster */
   sgemm__cpu_fiber *fibers;
   char *stacks;
-  int *order;      /* of the threads */
-  uint64_t random; /* state of the shuffle */
-  ucontext_t scheduler;
+  int *order;           /* of the threads */
+  uint64_t random;      /* state of the shuffle */
+  ucontext_t scheduler; /* where the scheduler goes on, with ASan */
+  jmp_buf scheduler_resumption;
   const void *scheduler_stack; /* for ASan */
   size_t scheduler_stack_size;
   struct {
@@ -168,30 +172,49 @@ static sgemm__cpu_fiber *sgemm__cpu_running(sgemm__cpu_worker *w) {
   return &w->fibers[w->rank * (int)w->grid->size.threads + w->thread];
 }
 
-/* To the running fiber from the scheduler; back when it meets a barrier, leaves the kernel or fails. */
+/* A switch between scheduler and fiber: swapcontext() changes the signal mask too, two system calls a switch, so only
+   ASan's build uses it, whose _longjmp() knows no fibers. Elsewhere _longjmp() switches, by its symbol: the macro of
+   _FORTIFY_SOURCE would refuse to jump to another stack. */
+#if SGEMM__CPU_ASAN
+
 static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(w);
-#if SGEMM__CPU_ASAN
   void *fake;
   __sanitizer_start_switch_fiber(&fake, w->stacks + (size_t)(f - w->fibers) * SGEMM__CPU_STACK, SGEMM__CPU_STACK);
-#endif
   swapcontext(&w->scheduler, &f->context);
-#if SGEMM__CPU_ASAN
   __sanitizer_finish_switch_fiber(fake, NULL, NULL);
-#endif
 }
 
 static void sgemm__cpu_yield(sgemm__cpu_worker *w) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(w);
-#if SGEMM__CPU_ASAN
   void *fake;
   __sanitizer_start_switch_fiber(&fake, w->scheduler_stack, w->scheduler_stack_size);
-#endif
   swapcontext(&f->context, &w->scheduler);
-#if SGEMM__CPU_ASAN
   __sanitizer_finish_switch_fiber(fake, &w->scheduler_stack, &w->scheduler_stack_size);
-#endif
 }
+
+#else
+
+void sgemm__cpu_jump(jmp_buf to, int value) __asm__("_longjmp") __attribute__((noreturn));
+
+/* To the running fiber from the scheduler; back when it meets a barrier, leaves the kernel or fails. */
+static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
+  if (_setjmp(w->scheduler_resumption) != 0)
+    return;
+  if (f->started)
+    sgemm__cpu_jump(f->resumption, 1);
+  f->started = 1;
+  setcontext(&f->context);
+}
+
+static void sgemm__cpu_yield(sgemm__cpu_worker *w) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
+  if (_setjmp(f->resumption) == 0)
+    sgemm__cpu_jump(w->scheduler_resumption, 1);
+}
+
+#endif
 
 /* A fiber serves its thread of one block after the other; the launch's end abandons it at the last yield. */
 static void sgemm__cpu_fiber_main(void) {
