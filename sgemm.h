@@ -33,10 +33,10 @@
      SGEMM_PART=name       that file, compiled once     unset: one object holds everything. host: the table, the
                            for each part                selection and the launches; a stage's name or tensor: only the
                                                         kernels of that stage. The objects of all parts are linked
-     SGEMM_MODE=name       any file                     the mode that sgemm_params_init() sets there: SGEMM_STRICT if
-     unset SGEMM_CPU=1           that file, if gcc or clang   the CPU model in cpu/: the same kernels without a GPU,
-     slow and
-                           compiles it as C11           exact, for tests and study
+     SGEMM_MODE=name       any file                     the mode that sgemm_params_init() sets there; unset:
+                                                        SGEMM_STRICT
+     SGEMM_CPU=1           that file, if gcc or clang   the CPU model in cpu/: the same kernels without a GPU, slow
+                           compiles it as C11           and exact, for tests and study
 
    CONTRACT
      - Row-major: element (i, j) of a matrix with leading dimension ld is at i * ld + j. ld >= the stored row's length;
@@ -49,20 +49,18 @@
      - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
      - Every launch goes to the caller's stream. Nothing allocates or synchronises, so calls can be captured in a graph.
      - The same call gives the same bits each time. Within one plan a row's bits depend on neither m nor the batch
-     count,
-       unless stream_k is on; sgemm_run_variant() splits k by k alone.
+       count, unless stream_k is on; sgemm_run_variant() splits k by k alone.
      - Scratch memory is the caller's, params.workspace, and optional: sgemm_workspace_query() says how much is of use.
      - Strict fp32 unless params.mode asks for a tensor mode. A tensor mode keeps fp32 accuracy. Strict fp32 computes
-     what
-       the mode cannot carry, Inf and NaN among it; the whole input decides that, and so a row's bits
+       what the mode cannot carry, Inf and NaN among it; the whole input decides that, and so a row's bits
        (docs/stages/tensor.md).
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is
-     untouched.
+       untouched.
      - Thread-safe across host threads, streams and devices. The library caches device properties, each kernel's
        shared-memory opt-in and the address of cuTensorMapEncodeTiled, and nothing else.
 
    CONTENTS   Version . Status . Parameters . Device . Variants . Plans . Calls . Helpers . Occupancy . Checks .
-   Wrappers API reference with an example for each function: docs/api.md
+              Wrappers. docs/api.md has an example for each function.
 */
 #ifndef SGEMM_H
 #define SGEMM_H
@@ -313,8 +311,7 @@ typedef struct sgemm_plan {
                                   A and B are exchanged here, as they are in the kernel */
 } sgemm_plan;
 
-/* ---- Calls: what the implementation file provides ------------------------------------------------------------------
-   */
+/* ---- Calls: what the implementation file provides ---------------------------------------------------------------- */
 
 #ifdef __cplusplus
 extern "C" {

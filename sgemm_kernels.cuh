@@ -3,15 +3,13 @@
    SGEMM_IMPLEMENTATION is defined.
 
    NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B). A kernel of tma has
-   the
-             ops that are left after packing, which makes an operand K-major.
+             the ops that are left after packing, which makes an operand K-major.
    READING   sgemm/device: primitives -> tile, load, multiply, reduce, epilogue. sgemm/stages: one file a stage or
-   family. The
-             sections of a body come in one order: indices, tile pointers, accumulators, main loop, epilogue.
+             family. The sections of a body come in one order: indices, tile pointers, accumulators, main loop,
+             epilogue.
    LEGEND    mn: index along m (in A's tile) or n (in B's); k: along the dot product. K-major: contiguous along k in
-   memory;
-             MN-major: contiguous along m or n. Load: global memory to registers; store: registers to shared or global
-             memory; copy: global to shared memory past the registers. Lane: thread of a warp. */
+             memory; MN-major: contiguous along m or n. Load: global memory to registers; store: registers to shared
+             or global memory; copy: global to shared memory past the registers. Lane: thread of a warp. */
 #ifndef SGEMM_KERNELS_CUH
 #define SGEMM_KERNELS_CUH
 
@@ -19,8 +17,7 @@
 #include "sgemm/args.h"
 #include "sgemm/tensor_map.h"
 
-/* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ---------------------------------------------------------------------
-   */
+/* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ------------------------------------------------------------------- */
 
 /* SGEMM__ENABLED(stage, production) is 1 for the variants that SGEMM_STAGE leaves in. */
 #if !defined(SGEMM_STAGE)
@@ -63,8 +60,7 @@
 #define SGEMM__NOT_1 0
 #define SGEMM__NOT(condition) SGEMM__CAT(SGEMM__NOT_, condition)
 
-/* ---- The parts that kernels are made of ----------------------------------------------------------------------------
-   */
+/* ---- The parts that kernels are made of -------------------------------------------------------------------------- */
 
 #if defined(__CUDACC__)
 #include "sgemm/device/cuda.cuh"
@@ -133,8 +129,7 @@
               "a warp tile must hold 32 thread tiles, or be the block's", name)                                        \
   SGEMM__RULE(V == 4 ? BK % 8 == 0 : 32 % BK == 0, "BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)", name)
 
-/* ---- The stages: bodies, their kernels (SGEMM__KERNEL_<stage>) and their rules (SGEMM__RULES_<stage>) --------------
-   */
+/* ---- The stages: bodies, their kernels (SGEMM__KERNEL_<stage>) and their rules (SGEMM__RULES_<stage>) ------------ */
 
 #include "sgemm/stages/direct.cuh"
 #include "sgemm/stages/blocked.cuh"
@@ -155,8 +150,7 @@
 #include "sgemm/stages/tensor_mma.cuh"
 #endif
 
-/* ---- Stamping: one kernel for each variant and pair of ops ---------------------------------------------------------
-   */
+/* ---- Stamping: one kernel for each variant and pair of ops ------------------------------------------------------- */
 
 // clang-format off
 #define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
@@ -211,8 +205,7 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 
 #if SGEMM__WITH_HOST
 
-/* ---- The kernel table ----------------------------------------------------------------------------------------------
-   */
+/* ---- The kernel table -------------------------------------------------------------------------------------------- */
 
 /* A variant's kernels in the order nn, nt, tn, tt. A variant that SGEMM_STAGE leaves out holds only the closing 0. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),

@@ -64,8 +64,7 @@
      V        elements of one memory access: 1, or 4 (128 bits)
      bufs     tiles of each operand in shared memory at a time; 0 where nothing is tiled, 3 or 4 in a pipeline
      slice_k  sliced-K: warp groups of a block that share each tile's k; 1 in most stages. In tma, where the 4 lanes of
-     a
-              quad interleave k, 4 times the warp groups that share a tile
+              a quad interleave k, 4 times the warp groups that share a tile
      blocks   resident blocks per SM that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
      prod     1: compiled, and a candidate of the selection, where no stage is pinned
      reason   ["sentence"] why the variant is there

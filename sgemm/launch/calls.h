@@ -188,6 +188,8 @@ sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgem
   else
     one.A = p->B;
   status = sgemm_check(&one);
+  if (status == SGEMM_ERROR_A || status == SGEMM_ERROR_B) /* both pointers are the operand's */
+    return which == 'A' ? SGEMM_ERROR_A : SGEMM_ERROR_B;
   if (status == SGEMM_ERROR_C || (status == SGEMM_SUCCESS && (uintptr_t)memory % 16 != 0))
     return SGEMM_ERROR_PREPARE_MEMORY;
   if (status != SGEMM_SUCCESS)

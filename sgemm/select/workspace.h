@@ -55,8 +55,7 @@ static inline int64_t sgemm__partitions_floats(const sgemm__args *args, int spli
   return sgemm__partition_floats(args) * args->batch * split_k;
 }
 
-/* ---- Stage tma: packed operands, then two partial tiles a stream-K unit --------------------------------------------
-   */
+/* ---- Stage tma: packed operands, then two partial tiles a stream-K unit ------------------------------------------ */
 
 /* A B of op NN is repacked K-major, where the workspace has room, from so many rows of C and so long a k on: with A
    K-major and B MN-major the main loop is 1 to 4 % slower (docs/notebook/tma_origins.md), and packing moves 8 bytes an
@@ -127,8 +126,7 @@ static inline void sgemm__decide_repack(sgemm_plan *plan, const sgemm__args *arg
   }
 }
 
-/* ---- Tensor modes: 128 bytes whose first word is the guard's, split operands, then split-K --------------------------
-   */
+/* ---- Tensor modes: 128 bytes whose first word is the guard's, split operands, then split-K ----------------------- */
 
 /* One operand from `memory` on (NULL: only its size is of interest): terms, scales, flags, each from a multiple of 128
    bytes on. Tiles at the edge read up to 256 rows beyond the operand, whose values nothing uses. Returns its bytes. */
