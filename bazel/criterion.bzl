@@ -15,6 +15,7 @@ def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [
         # With -c opt the linker drops what nobody refers to: all of Criterion's tests, and the run passes.
         linkopts = ["-Wl,--no-gc-sections"],
         local_defines = local_defines,
+        tags = ["manual"],
         target_compatible_with = target_compatible_with,
         visibility = ["//visibility:private"],
         deps = deps + ["//bazel:criterion"],
@@ -24,19 +25,22 @@ def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [
         size = "small",
         srcs = ["//bazel:criterion_test.sh"],
         args = ["$(rootpath :{}_bin)".format(name), "--jobs={}".format(jobs)],
-        data = data + [name + "_bin"],
+        data = data + [
+            name + "_bin",
+            "//bazel:own_pid.sh",
+        ],
         tags = ["cpu:{}".format(jobs)] if tags == None else tags,
         target_compatible_with = target_compatible_with,
         **kwargs
     )
 
-def cuda_criterion_test(name, **kwargs):
+def cuda_criterion_test(name, tags = [], **kwargs):
     """One case at a time and no other test beside it, since each case is a process with a CUDA context of its own; never from
     the cache, since a run that found no GPU says nothing about the next."""
     criterion_test(
         name = name,
         jobs = 1,
-        tags = ["exclusive", "external", "gpu"],
+        tags = ["exclusive", "external", "gpu"] + tags,
         target_compatible_with = requires_cuda(),
         **kwargs
     )

@@ -9,13 +9,15 @@ if [[ ${1-} == --sanitizer && $# -ge 2 ]]; then
   wrap=(compute-sanitizer --tool "$2" --target-processes all --error-exitcode 1)
   # A test provokes an error of the CUDA runtime on purpose; the tools look for faults of kernels here.
   [[ $2 != memcheck ]] || wrap+=(--report-api-errors no)
-  # Every 11th shape, and none of the tests whose gigabytes would take a sanitizer hours.
-  export SGEMM_TEST_REDUCED=1
+  # The quick tier's cases without guards, and none of the tests whose gigabytes would take a sanitizer hours.
+  export SGEMM_TEST_UNGUARDED=1
   options+=(--filter '!(offsets|sizes)/*')
   shift 2
 elif [[ ${1-} == -* ]]; then
   sed -n '2,3s/^# //p' "$0"
   exit 2
+else
+  export SGEMM_TEST_FULL=1
 fi
 
 root=$(dirname "$(realpath "${BASH_SOURCE[0]}")")

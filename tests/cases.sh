@@ -1,5 +1,6 @@
 # cases.sh: what the shell tests share. They source it, list cases with the functions below and end with `finish`. Works
-# in a checkout and in Bazel's runfiles, where the tree has the same shape.
+# in a checkout and in Bazel's runfiles, where the tree has the same shape. Prints the cases that fail or are skipped,
+# on a terminal all of them.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d "${TEST_TMPDIR:-${TMPDIR:-/tmp}}/sgemm_cases.XXXXXX")
@@ -7,13 +8,14 @@ trap 'rm -rf "$work"' EXIT
 export LC_ALL=C # compilers quote and translate by locale
 
 passed=0 failed=0 skipped=0
+full=${SGEMM_TEST_FULL:-0} # 1 in the full tier
 : > "$work/cases.xml"
 
 # record WORD NAME WHY ELEMENT: one line of output, and a case with that child element for the XML report.
 record() {
   local name why
   name=$(escape <<< "$2") why=$(escape <<< "$3")
-  echo "$1 $2${3:+: $3}"
+  if [ "$1" != ok ] || [ -t 1 ]; then echo "$1 $2${3:+: $3}"; fi
   echo "<testcase name=\"$name\">${4:+<$4 message=\"$why\"/>}</testcase>" >> "$work/cases.xml"
 }
 
@@ -72,9 +74,20 @@ if [ -n "$cuda" ]; then
   nvcc() { TMPDIR=$(mktemp -d "$work/nvcc.XXXXXX") "$cuda/bin/nvcc" "$@"; }
 fi
 
-# The closing line and the status: a failed case or none at all fails the test. Bazel names a file for the report.
+# headers_into DIRECTORY: links to the headers and the kernels' sources, for tests that edit a copy of some.
+headers_into() {
+  mkdir -p "$1/sgemm"
+  cp -rsL "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$1"
+  cp -rsL "$root"/sgemm/. "$1/sgemm"
+}
+
+# The closing line, how to repeat a failure, and the status: a failed case or none at all fails the test. Bazel names a
+# file for the report.
 finish() {
   echo "$passed passed, $failed failed$([ $skipped -eq 0 ] || echo ", $skipped skipped")"
+  if [ $failed -gt 0 ] && [ -n "${TEST_TARGET:-}" ]; then
+    echo "repeat: ./bazelw test $([ "$full" = 0 ] || echo '--config=full ')$TEST_TARGET"
+  fi
   if [ -n "${XML_OUTPUT_FILE:-}" ]; then
     {
       echo "<testsuites><testsuite name=\"$(basename "$0" .sh)\" tests=\"$((passed + failed + skipped))\"" \

@@ -1,52 +1,86 @@
 #!/bin/bash
-# Each fault of mutants.txt, put into a copy of the headers, makes its test fail on the CPU model; the headers as they are
-# pass in the same way.
+# Each fault of mutants.txt, put into a copy of the headers, makes its test fail on the CPU model. The quick tier takes every
+# tenth fault, but looks for the text of all. The full tier takes all, and runs the same tests on the headers as they are.
+# --test_filter=NAME (a pattern of the shell) picks faults by name.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# A directory a mutant, with its copy of the headers, and a line a mutant: name stage test suite.
-mkdir "$work/control"
-cp "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$root"/sgemm_tensor.cuh "$work/control"
-python3 - "$root/tests/mutants.txt" "$work" > "$work/list" <<'PYTHON'
-import pathlib, re, sys
+[ -z "${TEST_SHARD_STATUS_FILE:-}" ] || touch "$TEST_SHARD_STATUS_FILE"
 
-table, work = map(pathlib.Path, sys.argv[1:])
-for mutant in table.read_text().split("\n@ ")[1:]:
+# A directory a mutant with its copy of the headers, and a line a mutant: name stage test suite why. Mutants of one stage and
+# test come one after the other, so that a shard compiles few of the tests. A mutant whose edits cannot be made has a `why`.
+headers_into "$work/control"
+python3 - "$root/tests/mutants.txt" "$work" "$full" "${TESTBRIDGE_TEST_ONLY:-}" "${TEST_SHARD_INDEX:-0}" \
+  "${TEST_TOTAL_SHARDS:-1}" > "$work/list" <<'PYTHON'
+import fnmatch, os, pathlib, re, sys
+
+table, work = map(pathlib.Path, sys.argv[1:3])
+full, only, shard, shards = sys.argv[3] != "0", sys.argv[4], int(sys.argv[5]), int(sys.argv[6])
+control = work / "control"
+headers = {path.relative_to(control): path.read_text() for path in control.rglob("*") if path.is_file()}
+
+picked, stale = [], []
+for number, mutant in enumerate(table.read_text().split("\n@ ")[1:]):
     head, *lines = mutant.splitlines()
     name, stage, *rest = head.split()
     test, suite = rest + ["variants", "*"][len(rest):]
-    files = {path.name: path.read_text() for path in (work / "control").iterdir()}
-    why = ""
+    files, why = dict(headers), ""
     for edit in re.finditer(r"((?:^-.*\n)+)((?:^\+.*\n)+)", "\n".join(lines) + "\n", re.M):
         old, new = (re.sub("^.", "", side, flags=re.M)[:-1] for side in edit.groups())
-        found = {file: text.count(old) for file, text in files.items()}
-        if sum(found.values()) != 1:
-            why = f"'{old.strip().splitlines()[0]}' is there {sum(found.values())} times"
-        files = {file: text.replace(old, new) for file, text in files.items()}
-    (work / name).mkdir()
-    for file, text in files.items():
-        (work / name / file).write_text(text)
+        found = sum(text.count(old) for text in files.values())
+        if found != 1:
+            why = f"'{old.strip().splitlines()[0]}' is there {found} times"
+        files = {path: text.replace(old, new) for path, text in files.items()}
+    if why:
+        stale.append((stage, test, suite, name, why, {}))
+    elif fnmatch.fnmatch(name, only) if only else full or number % 10 == 0:
+        picked.append((stage, test, suite, name, "", {p: t for p, t in files.items() if t != headers[p]}))
+if full and not only:
+    picked += [(stage, test, "*", "control", "", {}) for stage, test in {mutant[:2] for mutant in picked}]
+
+picked = sorted(picked + stale, key=lambda mutant: mutant[:2])
+for stage, test, suite, name, why, edited in picked[len(picked) * shard // shards:len(picked) * (shard + 1) // shards]:
+    for path in headers if edited else ():
+        to = work / name / path
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if path in edited:
+            to.write_text(edited[path])
+        else:
+            to.symlink_to(os.path.realpath(control / path))
     print(name, stage, test, suite, why)
 PYTHON
 
-# build DIRECTORY STAGE TEST: the test's binary with that directory's headers. Of what mutants change the test's own sources
-# expand sgemm.h alone, so most mutants share their object.
-build() {
-  local of=$1 options=(-std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1) test
-  [ "$2" = production ] || options+=("-DSGEMM_STAGE=$2")
-  if cmp -s "$1/sgemm.h" "$work/control/sgemm.h"; then of=$work/control; fi
-  test=$of/$2_$3.o
-  {
-    [ -e "$test" ] || gcc "${options[@]}" -I"$of" -I"$root" -r "$root/tests/$3_test.c" "$root/tests/testing.c" -o "$test"
-  } > "$work/output" 2>&1 &&
-    gcc "${options[@]}" -I"$1" -I"$root" "$root/cpu/sgemm.c" "$test" -lcriterion -lopenblas -lpthread -lm -o "$work/suite" \
-      > "$work/output" 2>&1
+# options STAGE: -O1, since most mutants run for a second or two.
+options() {
+  echo -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1
+  [ "$1" = production ] || echo "-DSGEMM_STAGE=$1"
 }
 
-# suite OPTION...: runs it; every 11th case of a sweep is enough.
-suite() { SGEMM_TEST_REDUCED=1 timeout 120 "$work/suite" "$@" > "$work/output" 2>&1; }
+# test_object DIRECTORY STAGE TEST: the test with that directory's headers, compiled once where it includes none that differs.
+test_object() {
+  local of=$1 object sources=("$root/tests/$3_test.c" "$root/tests/testing.c") header
+  if [ ! -e "$work/control/$3.d" ]; then
+    gcc $(options "$2") -I"$work/control" -I"$root" -MM "${sources[@]}" > "$work/control/$3.d"
+  fi
+  of=$work/control
+  while read -r header; do
+    cmp -s "$1/$header" "$work/control/$header" || of=$1
+  done < <(grep -oE "$work/control/[^ ]+" "$work/control/$3.d" | sed "s|^$work/control/||" | sort -u)
+  object=$of/$2_$3.o
+  [ -e "$object" ] || gcc $(options "$2") -I"$of" -I"$root" -r "${sources[@]}" -o "$object" && echo "$object"
+}
 
-# mutant NAME SUITE: dead if Criterion counts a failed test, by an assertion or a signal; not if the run takes too long.
+# build DIRECTORY STAGE TEST: the test's binary with that directory's headers.
+build() {
+  local object
+  object=$(test_object "$@") &&
+    gcc $(options "$2") -I"$1" -I"$root" "$root/cpu/sgemm.c" "$object" -lcriterion -lopenblas -lpthread -lm -o "$work/suite"
+}
+
+# suite OPTION...: runs it with the cases of the quick tier. The limit of time ends what would never end.
+suite() { env -u SGEMM_TEST_FULL OPENBLAS_NUM_THREADS=1 timeout 900 "$root/bazel/own_pid.sh" "$work/suite" "$@" > "$work/output" 2>&1; }
+
+# mutant NAME SUITE: dead if Criterion counts a failed test, by an assertion or a signal; not if the run never ends.
 mutant() {
   if suite --fail-fast --filter "$2/*"; then
     fail "$1" "survives"
@@ -60,19 +94,15 @@ mutant() {
 while read -r name stage test suite why; do
   if [ -n "$why" ]; then
     fail "$name" "$why"
-  elif ! build "$work/$name" "$stage" "$test"; then
+  elif ! build "$work/$name" "$stage" "$test" > "$work/output" 2>&1; then
     fail "$name" "$(why)"
+  elif [ "$name" = control ]; then
+    check "control $stage $test" suite
   else
     mutant "$name" "$suite"
   fi
+  [ "$name" = control ] || rm -rf "${work:?}/$name"
 done < "$work/list"
 
-while read -r stage test; do
-  if build "$work/control" "$stage" "$test"; then
-    check "control $stage $test" suite
-  else
-    fail "control $stage $test" "$(why)"
-  fi
-done < <(awk '{ print $2, $3 }' "$work/list" | sort -u)
-
+ok "the text of every fault was looked for"
 finish

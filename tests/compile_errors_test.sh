@@ -1,9 +1,9 @@
 #!/bin/bash
-# Every illegal row of the table and every illegal configuration stops the compiler, with its own sentence.
+# Every illegal variant of the tables and every illegal configuration stops the compiler, with its own sentence.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# Each line: the sentences of the rules, joined by +, | stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices,
+# Each line: the sentences of the rules, joined by +, | stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,
 # blocks of a row that breaks just these.
 cat > "$work/rows" <<'TABLE'
 BM and BN must be multiples of WM and WN                                             | naive,           64,  16,   1,   1,   1,  24,  16, 1, 0, 1, 2
@@ -13,7 +13,7 @@ WM and WN must be multiples of TM and TN + a direct stage computes one result a 
 V must be 1 or 4 + a direct stage computes one result a thread                       | naive,           64,  16,   1,   2,   2,  64,  16, 2, 0, 1, 1
 TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   2,   4,  64,  16, 4, 0, 1, 1
 TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   4,   2,  64,  16, 4, 0, 1, 1
-a slice must be whole warps of 32 threads, or a warp whole slices                    | naive,            4,   4,   1,   1,   1,   4,   4, 1, 0, 1, 1
+a slice must be whole warps of 32 threads, or a warp whole slice_k                    | naive,            4,   4,   1,   1,   1,   4,   4, 1, 0, 1, 1
 a block has at most 1024 threads                                                     | naive,           64,  32,   1,   1,   1,  64,  32, 1, 0, 1, 1
 a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 5
 a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 0
@@ -29,32 +29,32 @@ a direct stage computes one result a thread                                     
 static shared memory is at most 48 KiB                                               | doublebuffered, 128, 128,  32,   8,   8,  32,  64, 4, 2, 1, 1
 a direct stage computes one result a thread                                          | naive,           32,  32,   1,   1,   1,  32,  32, 1, 1, 1, 1
 a direct stage computes one result a thread                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 2, 2
-a slice must be whole warps of 32 threads, or a warp whole slices + a direct stage computes one result a thread | naive,           32,  32,   1,   1,   1,  32,  32, 1, 0, 0, 1
+a slice must be whole warps of 32 threads, or a warp whole slice_k + a direct stage computes one result a thread | naive,           32,  32,   1,   1,   1,  32,  32, 1, 0, 0, 1
 a stage before async has the buffers of its body and one slice                       | vectorized,      64,  64,   8,   8,   8,  64,  64, 4, 2, 1, 1
 a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
 a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,  16,   8,   4,  32,  32, 4, 2, 2, 1
 a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 2, 1, 1
 a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 5, 1, 1
 a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   4,   4,  64,  64, 1, 3, 1, 1
-slices share BK by multiples of 8, and only splitk has more than one                 | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
-slices share BK by multiples of 8, and only splitk has more than one                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
+slice_k share BK by multiples of 8, and only splitk has more than one                 | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
+slice_k share BK by multiples of 8, and only splitk has more than one                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
 the threads must share each tile's copies evenly, or one access of all must cover it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1
 the threads must share each tile's copies evenly, or one access of all must cover it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 gemv has one row of 32 columns, or one column of 32 rows                             | gemv,             1,  64, 256,   1,   4,   1,  64, 4, 0, 64, 1
 a thread of gemv computes four of them, V = 4                                        | gemv,             1,  32, 256,   1,   8,   1,  32, 4, 0, 64, 1
-gemv has no tiles, slices in whole warps, and a quad of BK for each                  | gemv,             1,  32, 512,   1,   4,   1,  32, 4, 0, 64, 1
-gemv has no tiles, slices in whole warps, and a quad of BK for each                  | gemv,             1,  32, 256,   1,   4,   1,  32, 4, 3, 64, 1
+gemv has no tiles, slice_k in whole warps, and a quad of BK for each                  | gemv,             1,  32, 512,   1,   4,   1,  32, 4, 0, 64, 1
+gemv has no tiles, slice_k in whole warps, and a quad of BK for each                  | gemv,             1,  32, 256,   1,   4,   1,  32, 4, 3, 64, 1
 tma has V = 4 and 3 or 4 buffers                                                     | tma,             64,  64,  32,  16,   8,  32,  32, 4, 5, 4, 1
-a warp of tma has 32 x 32 results, 16 x 8 a lane, and slices in fours                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
+a warp of tma has 32 x 32 results, 16 x 8 a lane, and slice_k in fours                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
 warps that share BK have whole boxes of it                                           | tma,             64, 128,  48,  16,   8,  32,  32, 4, 4, 4, 1
 the sums of a turn go through one buffer                                             | tma,             64,  32, 128,  16,   8,  32,  32, 4, 3, 16, 1
 registers are dealt to two warpgroups that multiply, or to one                       | tma,             64,  32,  64,  16,   8,  32,  32, 4, 4, 4, 1
 shared memory of a block is at most 227 KiB                                          | tma,             64, 128,  96,  16,   8,  32,  32, 4, 4, 4, 1
 TABLE
 
-# The same for SGEMM_TENSORS: engine, format, BM, BN, WN, chunks, sums, bufs.
+# The same for SGEMM_TENSOR_VARIANTS: engine, format, BM, BN, WN, chunks, sums, bufs.
 cat > "$work/tensors" <<'TABLE'
 wgmma rows have two warpgroups of 64 rows                           | wgmma, fp16x3,  64,  64,  64, 2, 1, 4
 WN must be 64 or 128                                                | wgmma, fp16x3, 128,  96,  32, 2, 1, 4
@@ -76,37 +76,44 @@ shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120 | mma, bf1
 TABLE
 
 # The first text in quotes behind each use of SGEMM__RULE.
-rules=$(cat "$root"/sgemm_{kernels,tensor}.cuh |
+rules=$(cat "$root"/sgemm_kernels.cuh "$root"/sgemm/*.h "$root"/sgemm/*/*.{h,cuh} |
   perl -0777 -ne 'print "$1\n" while /SGEMM__RULE\((?!condition)[^"]*"([^"]*)"/g')
 same "every rule has a row" "$(sort -u <<< "$rules")" \
   "$(sed 's/ *|.*//; s/ + /\n/g' "$work/rows" "$work/tensors" | sort -u)"
 
-cp "$root/sgemm.h" "$root/sgemm_tensor.cuh" "$work"
+headers_into "$work/headers"
+
+# table_with SED_OR_PERL_COMMAND...: sgemm/variants.h of the copy is the tree's, edited by the command.
+table_with() {
+  rm -f "$work/headers/sgemm/variants.h"
+  "$@" "$root/sgemm/variants.h" > "$work/headers/sgemm/variants.h"
+}
+
+# sentences OPTION...: of the rules that the CPU model's implementation breaks. gcc writes \' for the apostrophe in one.
+sentences() {
+  gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 "$@" -I"$work/headers" -I"$root" "$root/cpu/sgemm.c" > "$work/output" 2>&1 || true
+  sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u
+}
+
 while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
-  read -r stage BM BN BK TM TN WM WN V bufs slices blocks <<< "${row//,/}"
-  name=sgemm_${stage}_${BM}x${BN}x${BK}_${TM}x${TN}
-  # The table with this row on top, in a build that stamps no kernel of the row.
-  sed "/^#define SGEMM_VARIANTS(X)/a\\
-  X($stage, $BM, $BN, $BK, $TM, $TN, $WM, $WN, $V, $bufs, $slices, $blocks, 0, \"a row of the test\") \\\\" \
-    "$root/sgemm_kernels.cuh" > "$work/sgemm_kernels.cuh"
-  gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 -DSGEMM_STAGE=coalesced -I"$work" -I"$root" "$root/cpu/sgemm.c" \
-    > "$work/output" 2>&1 || true
-  # gcc writes \' for the apostrophe in a sentence.
-  same "$name, WM $WM, WN $WN, V $V, bufs $bufs, slices $slices, blocks $blocks" "$(sed "s/ + /\n/g" <<< "$rule" | sed "s/^/$name: /" | sort)" \
-    "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
+  read -r stage BM BN BK TM TN WM WN V bufs slice_k blocks <<< "${row//,/}"
+  variant=${stage}_${BM}x${BN}x${BK}_${TM}x${TN}
+  # The table with this row on top and an estimate for it, in a build that stamps no kernel of the row.
+  table_with sed -e "/^#define SGEMM_VARIANTS(X)/a\\
+  X($stage, $BM, $BN, $BK, $TM, $TN, $WM, $WN, $V, $bufs, $slice_k, $blocks, 0, \"a row of the test\") \\\\" \
+    -e "s/^#define SGEMM_ESTIMATED(X)/& X($variant, tiled_16x16x16_1x1)/"
+  same "$variant, WM $WM, WN $WN, V $V, bufs $bufs, slice_k $slice_k, blocks $blocks" \
+    "$(sed "s/ + /\n/g" <<< "$rule" | sed "s/^/sgemm_$variant: /" | sort)" "$(sentences -DSGEMM_STAGE=coalesced)"
 done < "$work/rows"
 
 while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
-  read -r engine format BM BN WN chunks sums bufs <<< "${row//,/}"
-  name=sgemm_${engine}_${format}_${BM}x${BN}
+  read -r engine format BM BN WN k_blocks sets bufs <<< "${row//,/}"
+  variant=${engine}_${format}_${BM}x${BN}
   # The table with this row alone.
-  perl -0777 -pe "s/(#define SGEMM_TENSORS\(X\)).*?\n(?=\/\/)/\$1 X($engine, $format, $BM, $BN, $WN, $chunks, $sums, $bufs, \"a row of the test\")\n/s" \
-    "$root/sgemm_kernels.cuh" > "$work/sgemm_kernels.cuh"
-  gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 -I"$work" -I"$root" "$root/cpu/sgemm.c" > "$work/output" 2>&1 || true
-  same "$name, WN $WN, chunks $chunks, sums $sums, bufs $bufs" "$name: $rule" \
-    "$(sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u)"
+  table_with perl -0777 -pe "s/(#define SGEMM_TENSOR_VARIANTS\(X\))(.*\\\\\n)*.*\n/\$1 X($engine, $format, $BM, $BN, $WN, $k_blocks, $sets, $bufs, \"a row of the test\")\n/"
+  same "$variant, WN $WN, k_blocks $k_blocks, sets $sets, bufs $bufs" "sgemm_$variant: $rule" "$(sentences)"
 done < "$work/tensors"
 
 # illegal SENTENCE COMPILER OPTION...: including sgemm.h meets the #error of this sentence.
@@ -124,7 +131,7 @@ illegal "sgemm.h needs C11 or later" gcc -x c -std=c99
 illegal "sgemm.h needs C++14 or later" g++ -x c++ -std=c++98
 illegal "sgemm.h needs C++14 or later" g++ -x c++ -std=c++11
 
-not_a_stage="SGEMM_STAGE is not a stage: all, or a name of SGEMM_STAGES in sgemm_kernels.cuh"
+not_a_stage="SGEMM_STAGE is not a stage: all, or a name of SGEMM_STAGES in sgemm/variants.h"
 illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE=tilde
 illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE=
 illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE
@@ -138,6 +145,7 @@ illegal "$no_machine" g++ -x c++ $emit
 illegal "the CPU model is C11: compile cpu/sgemm.c as C" g++ -x c++ $emit $model
 
 same "every #error has a case" "$(sort -u "$work/errors")" \
-  "$(sed -n 's/^#error "\(.*\)"$/\1/p' "$root"/{sgemm.h,sgemm_kernels.cuh,sgemm_tensor.cuh,cpu/sgemm_cpu.h} | sort -u)"
+  "$(cat "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$root"/sgemm/*.h "$root"/sgemm/*/*.{h,cuh} "$root"/cpu/*.h |
+    sed -n 's/^#error "\(.*\)"$/\1/p' | sort -u)"
 
 finish

@@ -1,0 +1,71 @@
+#!/bin/bash
+# build_content_test.sh [PRODUCTION ALL]: a build holds exactly the kernels that SGEMM_STAGE asks for. The programs PRODUCTION
+# and ALL, linked from parts with these builds, are read by nm; other builds are compiled to PTX. The full tier compiles every
+# stage, and production for architectures from the oldest that nvcc 13 knows to the newest.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+
+# The table as its own preprocessor expands it, a line a row: ROW stage production name.
+cat > "$work/rows.c" <<'TABLE'
+#include "sgemm.h"
+#define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                         \
+  ROW stage production SGEMM__NAME(stage, BM, BN, BK, TM, TN)
+SGEMM_VARIANTS(ROW_OF)
+TABLE
+gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
+
+# The kernels of the tensor modes, which builds have that are not of one stage.
+cat > "$work/tensors.c" <<'TABLE'
+#include "sgemm.h"
+#define SPLIT_OF(format, terms, idea) TENSOR sgemm_split_##format
+#define TENSOR_OF(engine, format, BM, BN, ...) TENSOR sgemm_##engine##_##format##_##BM##x##BN
+SGEMM_FORMATS(SPLIT_OF)
+SGEMM_TENSOR_VARIANTS(TENSOR_OF)
+TABLE
+tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9_]+' | sed 's/TENSOR //')
+
+# kernels AWK_CONDITION: the kernels of the rows that meet it, and those that every build has.
+kernels() {
+  awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }
+    END { print "sgemm_reduce_split_k"; print "sgemm_pack"; print "sgemm_reduce_stream_k" }' "$work/rows" | sort
+}
+
+# The stages in the order of the table.
+stages=$(awk '!seen[$2]++ { print $2 }' "$work/rows")
+
+# unpinned AWK_CONDITION: the kernels of rows, and those of the tensor modes.
+unpinned() { printf '%s\n' "$(kernels "$1")" "$tensors" | sort; }
+
+# ptx NAME WANTED OPTION...: the kernels of a build.
+ptx() {
+  if nvcc -ptx "${@:3}" -I"$root" -o "$work/ptx" "$root/cuda/sgemm.cu" > "$work/output" 2>&1; then
+    same "$1" "$2" "$(sed -nE 's/.*\.entry ([A-Za-z0-9_$]+).*/\1/p' "$work/ptx" | sort)"
+  else
+    fail "$1" "$(why)"
+  fi
+}
+
+# linked NAME WANTED PROGRAM: the kernels that a program was linked with, by the names of nvcc's stubs.
+linked() {
+  same "$1" "$2" "$(nm --defined-only "$3" | sed -nE 's/.* _Z[0-9]+__device_stub__Z[0-9]+(sgemm_[a-z0-9_]+)11sgemm__args.*/\1/p' |
+    sort -u)"
+}
+
+if [ $# -eq 2 ]; then
+  linked "production, linked from parts" "$(unpinned '$3 == 1')" "$1"
+  linked "all, linked from parts" "$(unpinned 1)" "$2"
+else
+  skip "programs linked from parts" "no CUDA toolkit"
+fi
+
+for stage in $([ "$full" = 0 ] && echo naive gemv || echo "$stages"); do
+  with nvcc ptx "$stage" "$(kernels "\$2 == \"$stage\"")" "-DSGEMM_STAGE=$stage" -arch=compute_90a
+done
+if [ "$full" != 0 ]; then
+  with nvcc ptx all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
+  for arch in 75 80 86 89 90a 100 120; do
+    with nvcc ptx "production, compute_$arch" "$(unpinned '$3 == 1')" "-arch=compute_$arch"
+  done
+fi
+
+finish

@@ -1,0 +1,50 @@
+"""What the tests in Python share: unittest as Bazel expects of a test."""
+import html
+import os
+import sys
+import unittest
+
+
+class Result(unittest.TextTestResult):
+    """Keeps every test with its outcome, for the XML report."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.all = []
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.all.append(test)
+
+
+def name_of(test):
+    """Class/test, of a subtest its test's."""
+    return "/".join(getattr(test, "test_case", test).id().split(".")[-2:])
+
+
+def report(result, path):
+    """What failed or was skipped, by test, as a JUnit file."""
+    bad = {name_of(test): text for test, text in result.failures + result.errors}
+    skipped = {name_of(test): reason for test, reason in result.skipped}
+    with open(path, "w") as file:
+        file.write(f'<testsuites><testsuite name="{os.path.basename(sys.argv[0])}" tests="{len(result.all)}" '
+                   f'failures="{len(bad)}" skipped="{len(skipped)}">\n')
+        for name in map(name_of, result.all):
+            inside = (f'<failure message="{html.escape(bad[name].splitlines()[-1])}"/>' if name in bad else
+                      f'<skipped message="{html.escape(skipped[name])}"/>' if name in skipped else "")
+            file.write(f'<testcase name="{name}">{inside}</testcase>\n')
+        file.write("</testsuite></testsuites>\n")
+
+
+def run():
+    """The tests that sys.argv or --test_filter=CLASS/TEST names, else all. Prints how to repeat each that fails."""
+    only = os.environ.get("TESTBRIDGE_TEST_ONLY")
+    if only:
+        sys.argv += ["-k", only.replace("/", ".")]
+    runner = unittest.TextTestRunner(resultclass=Result)
+    result = unittest.main("__main__", exit=False, testRunner=runner).result
+    if "XML_OUTPUT_FILE" in os.environ:
+        report(result, os.environ["XML_OUTPUT_FILE"])
+    for name in sorted({name_of(test) for test, _ in result.failures + result.errors}):
+        print(f"repeat: ./bazelw test {os.environ.get('TEST_TARGET', '')} --test_filter={name}")
+    return result
