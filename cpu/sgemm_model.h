@@ -14,8 +14,9 @@ typedef enum sgemm_model_order {
 
 typedef struct sgemm_model {
   sgemm_model_order order;
-  uint64_t seed; /* of SGEMM_MODEL_SHUFFLED */
-  int cores;     /* that share the blocks of a launch; 0: as many as are online */
+  uint64_t seed;       /* of SGEMM_MODEL_SHUFFLED */
+  int cores;           /* that share the blocks of a launch; 0: as many as are online */
+  int multiprocessors; /* SMs of the nominal device, among which a plan divides persistent blocks; 0: one */
 } sgemm_model;
 
 /* What a launch asks of the GPU, summed over its warps, where the implementation is compiled with SGEMM_CPU_COUNT=1;

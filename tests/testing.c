@@ -494,11 +494,11 @@ sgemm_stream schedule(int i) {
 #else
 
 sgemm_stream schedule(int i) {
-  static const sgemm_model models[SCHEDULES] = {{SGEMM_MODEL_FORWARD, 0, 1},
-                                                {SGEMM_MODEL_BACKWARD, 0, 2},
-                                                {SGEMM_MODEL_SHUFFLED, 1, 1},
-                                                {SGEMM_MODEL_SHUFFLED, 2, 2},
-                                                {SGEMM_MODEL_SHUFFLED, 3, 3}};
+  static const sgemm_model models[SCHEDULES] = {{SGEMM_MODEL_FORWARD, 0, 1, 1},
+                                                {SGEMM_MODEL_BACKWARD, 0, 2, 1},
+                                                {SGEMM_MODEL_SHUFFLED, 1, 1, 1},
+                                                {SGEMM_MODEL_SHUFFLED, 2, 2, 1},
+                                                {SGEMM_MODEL_SHUFFLED, 3, 3, 1}};
   sgemm_model_set(&models[i % SCHEDULES]);
   return NULL;
 }

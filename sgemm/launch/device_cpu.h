@@ -15,13 +15,15 @@ static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_s
   return SGEMM_SUCCESS;
 }
 
-/* One SM of sm_90a with nominal figures. */
+/* An sm_90a with nominal figures and as many SMs as sgemm_model_set() says. */
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
   const sgemm_device model = {"CPU model", 9,     0,          90,         1,    1,       128,   1000, 2048,
                               32,          65536, 228 * 1024, 227 * 1024, 1024, 1 << 20, 256.0, 100.0};
   if (device > 0)
     return SGEMM_ERROR_UNAVAILABLE;
   *out = model;
+  out->multiprocessors = sgemm__cpu_model.multiprocessors > 0 ? sgemm__cpu_model.multiprocessors : 1;
+  out->peak_gflops *= out->multiprocessors;
   return SGEMM_SUCCESS;
 }
 
