@@ -32,7 +32,8 @@ static inline sgemm__tensor_map_shape sgemm__tensor_map_shape_of(const sgemm__ar
    as aligned: a caller that asks for a workspace may not have the pointers yet. */
 static inline int sgemm__tma_compatible(const float *X, int64_t ld, int64_t matrices, int64_t stride) {
   const int64_t limit = INT64_C(1) << 38;
-  return (uintptr_t)X % 16 == 0 && ld % 4 == 0 && ld < limit && (matrices <= 1 || (stride % ld == 0 && stride < limit));
+  return (uintptr_t)X % 16 == 0 && ld > 0 && ld % 4 == 0 && ld < limit &&
+         (matrices <= 1 || (stride % ld == 0 && stride < limit));
 }
 
 #endif /* SGEMM_TENSOR_MAP_H */

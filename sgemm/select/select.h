@@ -51,10 +51,15 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   double cost;
   if (r->lower_bound + sgemm__split_cost(plan, r, &sgemm__h200) >= best->cost || !sgemm__possible(plan, device))
     return;
-  sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
+  /* Where repacking B is faster, a plan without room for it is at best as fast: it is estimated as if it had the room.
+     Less workspace then never makes a plan look faster, and the plan behind sgemm_workspace_query() is selected with
+     just its bytes. */
+  sgemm__decide_repack(plan, &q->args, INT64_MAX);
   cost = sgemm__cost(plan, r, q, &sgemm__h200);
   if (cost < best->cost) {
-    const int64_t bytes = sgemm__plan_bytes(plan, p, &q->args);
+    int64_t bytes;
+    sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
+    bytes = sgemm__plan_bytes(plan, p, &q->args);
     if (bytes != INT64_MAX && bytes <= p->workspace_bytes) {
       best->plan = *plan;
       best->cost = cost;
@@ -66,7 +71,7 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
    or two waves of the device. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                            const sgemm__problem *q, sgemm__best *best) {
-  enum { SPLIT_K_LIMIT = 128 };
+  const int split_k_limit = 128;
   const sgemm__variant_calibration own = sgemm__calibration_of(variant);
   const sgemm__candidate r = sgemm__candidate_of(variant, &own, q, &sgemm__h200);
   const sgemm_variant_info *v = r.v;
@@ -85,7 +90,7 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
       if (v->uses_tma) {
         plan.stream_k = waves == 1 ? slots : sgemm__even_stream_k(r.tiles, slots);
       } else if (sgemm__can_split_k(v) && p->workspace_bytes > 0) {
-        plan.split_k = free_slots * waves < SPLIT_K_LIMIT ? (int)(free_slots * waves) : SPLIT_K_LIMIT;
+        plan.split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;
         if (2.0 * plan.split_k * plan.cluster_k * v->BK > q->k)
           continue;
       }
