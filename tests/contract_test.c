@@ -1,34 +1,45 @@
-/* What sgemm_run() and its kin promise for any row: the first fault in the documented order, C untouched on error,
-   quick returns, and BLAS's argument list. */
+/* What every call promises: the status of the first fault in the documented order, C untouched on error, plans refused
+   that cannot run, quick returns, and BLAS's argument list. */
 #include "tests/testing.h"
 
 #include <string.h>
 
-/* A compiled row, for calls that name one. */
-static sgemm_variant any_row(void) {
+/* A compiled variant, for calls that name one. */
+static sgemm_variant any_variant(void) {
   int v = 0;
   while (v < SGEMM_VARIANT_COUNT && !sgemm_compiled((sgemm_variant)v))
     v++;
-  cr_assert(v < SGEMM_VARIANT_COUNT, "no row is compiled");
+  cr_assert(v < SGEMM_VARIANT_COUNT, "no variant is compiled");
   return (sgemm_variant)v;
+}
+
+/* A compiled variant of the stage tma, whose plan depends on the operands; any other where the device cannot run it. */
+static sgemm_variant tma_variant(void) {
+  sgemm_device device;
+  int v;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+    if (sgemm_variant_get((sgemm_variant)v)->uses_tma && sgemm_compiled((sgemm_variant)v) &&
+        sgemm_device_query(-1, &device) == SGEMM_SUCCESS && device.has_sm90a_code)
+      return (sgemm_variant)v;
+  return any_variant();
 }
 
 /* A result that no call may touch. */
 enum { UNTOUCHED = 256 };
 
 static float *untouched_make(void) {
-  float host[UNTOUCHED], *machine = (float *)machine_alloc(sizeof host);
+  float host[UNTOUCHED], *device = (float *)machine_alloc(sizeof host);
   int i;
   for (i = 0; i < UNTOUCHED; i++)
     host[i] = (float)i + 0.5f;
-  cr_assert(machine != NULL && machine_upload(machine, host, sizeof host) == 0, "no memory");
-  return machine;
+  cr_assert(device != NULL && machine_upload(device, host, sizeof host) == 0, "no memory");
+  return device;
 }
 
-static void untouched_check(float *machine, const char *what) {
+static void untouched_check(float *device, const char *what) {
   float host[UNTOUCHED];
   int i;
-  cr_assert(machine_wait() == 0 && machine_download(host, machine, sizeof host) == 0);
+  cr_assert(machine_wait() == 0 && machine_download(host, device, sizeof host) == 0);
   for (i = 0; i < UNTOUCHED; i++)
     cr_assert(host[i] == (float)i + 0.5f, "%s: C[%d] became %g", what, i, (double)host[i]);
 }
@@ -40,8 +51,9 @@ static void expect_status(const sgemm_params *p, sgemm_status want, const char *
     sgemm_status got;
   } calls[] = {{"sgemm_check", sgemm_check(p)},
                {"sgemm_run", sgemm_run(p, NULL)},
-               {"sgemm_run_variant", sgemm_run_variant(any_row(), p, NULL)},
-               {"sgemm_run_stage", sgemm_run_stage(sgemm_variant_get(any_row())->stage, p, NULL)}};
+               {"sgemm_run_variant", sgemm_run_variant(any_variant(), p, NULL)},
+               {"sgemm_run_variant of tma", sgemm_run_variant(tma_variant(), p, NULL)},
+               {"sgemm_run_stage", sgemm_run_stage(sgemm_variant_get(any_variant())->stage, p, NULL)}};
   unsigned i;
   for (i = 0; i < sizeof calls / sizeof *calls; i++)
     cr_assert(calls[i].got == want, "%s: %s gives %d (%s), want %d (%s)", what, calls[i].entry, calls[i].got,
@@ -160,7 +172,7 @@ static sgemm_params params_of(const call *c) {
 Test(bad_arguments, each_has_its_status) {
   float *untouched;
   unsigned i;
-  need_machine();
+  need_backend();
   untouched = untouched_make();
   for (i = 0; i < sizeof calls / sizeof *calls; i++) {
     sgemm_params p = params_of(&calls[i]);
@@ -177,23 +189,23 @@ Test(bad_arguments, pointers) {
   sgemm_params bad = p;
   float *untouched;
   int byte;
-  need_machine();
+  need_backend();
   untouched = untouched_make();
   expect_status(NULL, SGEMM_ERROR_PARAMS, "no params");
   for (byte = 0; byte < 4; byte++) { /* 0: NULL; otherwise so many bytes beyond a float */
-    const float *crooked = byte ? (const float *)((const char *)untouched + byte) : NULL;
+    const float *misaligned = byte ? (const float *)((const char *)untouched + byte) : NULL;
     bad = p;
-    bad.A = crooked;
+    bad.A = misaligned;
     expect_status(&bad, SGEMM_ERROR_A, "A");
     bad.C = untouched;
     expect_status(&bad, SGEMM_ERROR_A, "A, with a good C");
     bad.A = untouched;
-    bad.B = crooked;
+    bad.B = misaligned;
     expect_status(&bad, SGEMM_ERROR_B, "B, with a good C");
     bad.C = NULL;
     expect_status(&bad, SGEMM_ERROR_B, "B");
     bad.B = untouched;
-    bad.C = (float *)(uintptr_t)crooked;
+    bad.C = (float *)(uintptr_t)misaligned;
     expect_status(&bad, SGEMM_ERROR_C, "C");
     bad.beta = 0.5f;
     bad.alpha = 0.0f;
@@ -204,15 +216,15 @@ Test(bad_arguments, pointers) {
   machine_free(untouched);
 }
 
-/* What only the launch can tell: C of more tiles or matrices than a grid holds. */
+/* What only the launch finds: C of more tiles or matrices than a grid holds. */
 Test(bad_arguments, grids_beyond_the_hardware) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, INT64_C(1) << 40, 1, 1);
   float *untouched;
-  need_machine();
+  need_backend();
   untouched = untouched_make();
   p.A = p.B = p.C = untouched;
   cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_GRID);
-  cr_assert(sgemm_run_variant(any_row(), &p, NULL) == SGEMM_ERROR_GRID);
+  cr_assert(sgemm_run_variant(any_variant(), &p, NULL) == SGEMM_ERROR_GRID);
   p = sgemm_params_init(SGEMM_N, SGEMM_N, 1, 1, 1);
   p.A = p.B = p.C = untouched;
   p.batch = INT64_C(65535) * 65535 + 1;
@@ -226,6 +238,7 @@ Test(bad_arguments, grids_beyond_the_hardware) {
   X(SGEMM_ERROR_ORDER, order = 100)                                                                                    \
   X(SGEMM_ERROR_OP_A, op_a = 0)                                                                                        \
   X(SGEMM_ERROR_OP_B, op_b = 0)                                                                                        \
+  X(SGEMM_ERROR_MODE, mode = 3)                                                                                        \
   X(SGEMM_ERROR_M, m = -1)                                                                                             \
   X(SGEMM_ERROR_N, n = -1)                                                                                             \
   X(SGEMM_ERROR_K, k = -1)                                                                                             \
@@ -245,13 +258,13 @@ static void damage(sgemm_params *p, sgemm_status status) {
   FAULTS(DAMAGE)
 }
 
-/* Of two faults the one that comes first in SGEMM_STATUS_LIST is told; pointers, all NULL here, come last of all. */
+/* Of two faults the one that comes first in SGEMM_STATUS_LIST is reported. Pointers, all NULL here, come last. */
 Test(bad_arguments, the_first_fault_counts) {
 #define SYMBOL(symbol, fault) symbol,
   static const sgemm_status order[] = {FAULTS(SYMBOL)};
   enum { COUNT = sizeof order / sizeof *order };
   int first, second;
-  need_machine();
+  need_backend();
   for (first = 0; first < COUNT; first++)
     for (second = first; second < COUNT; second++) {
       sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
@@ -268,7 +281,7 @@ Test(bad_arguments, variants_and_stages) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
   float *untouched;
   int v;
-  need_machine();
+  need_backend();
   untouched = untouched_make();
   for (v = -1; v <= SGEMM_VARIANT_COUNT; v += SGEMM_VARIANT_COUNT + 1) {
     cr_assert(sgemm_variant_get((sgemm_variant)v) == NULL && !sgemm_compiled((sgemm_variant)v));
@@ -279,7 +292,7 @@ Test(bad_arguments, variants_and_stages) {
     cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_ERROR_VARIANT, "before the pointers");
   }
   p.A = p.B = p.C = untouched;
-  p.workspace = (void *)((uintptr_t)untouched / 16 * 16); /* enough, as far as the sizes go, for rows that pack */
+  p.workspace = (void *)((uintptr_t)untouched / 16 * 16); /* large enough for variants that repack */
   p.workspace_bytes = 1 << 20;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     if (!sgemm_compiled((sgemm_variant)v))
@@ -296,67 +309,163 @@ Test(bad_arguments, variants_and_stages) {
 static void expect_refusal(problem *q, sgemm_plan plan, const sgemm_params *p, sgemm_status want, const char *what) {
   const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
   const sgemm_status got = sgemm_run_plan(&plan, p, NULL);
-  cr_assert(got == want, "%s, %d ranks, %d planes, %s: %d (%s), want %d", v ? v->name : "no row", plan.ranks,
-            plan.planes, what, got, sgemm_status_string(got), want);
+  cr_assert(got == want, "%s, cluster_k %d, split_k %d, stream_k %d, repack %d %d, %s: %d (%s), want %d",
+            v ? v->name : "no variant", plan.cluster_k, plan.split_k, plan.stream_k, plan.repack_a, plan.repack_b, what,
+            got, sgemm_status_string(got), want);
   CHECK(problem_download(q));
   cr_assert(memcmp(q->C.before, q->C.after, (size_t)q->C.count * sizeof(float)) == 0, "%s: C was touched", what);
 }
 
-static void expect_bad_plan(problem *q, int variant, int ranks, int planes) {
-  const sgemm_plan plan = {(sgemm_variant)variant, ranks, planes};
+static void expect_bad_plan(problem *q, sgemm_plan plan) {
   sgemm_params p = q->p;
   expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "all else right");
   p.order = 0;
   expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "a bad order after it");
 }
 
-/* Ranks and planes that no row, or not this one, can do. */
-Test(bad_plans, ranks_and_planes) {
+/* A variant's plan for q with this cluster_k and split_k. */
+static sgemm_plan plan_of(const problem *q, int variant, int cluster_k, int split_k) {
+  sgemm_plan plan = sgemm_variant_plan((sgemm_variant)variant, &q->p);
+  plan.cluster_k = cluster_k;
+  plan.split_k = split_k;
+  return plan;
+}
+
+/* cluster_k, split_k and stream_k that no variant, or not this one, can do. */
+Test(bad_plans, cluster_k_split_k_and_stream_k) {
   static const int nobodys[][2] = {{3, 1}, {16, 1}, {0, 1}, {-2, 1}, {5, 2}, {1, 0}, {1, -1}, {8, 0}, {INT32_MAX, 1}};
+  static const int streams[] = {-1, 1, 65536};
   int v, i;
-  need_machine();
+  need_backend();
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
     const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
     problem q = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_N, 5, 6, 70, EXACT);
+    sgemm_plan plan;
     q.p.workspace_bytes = 8 * 5 * 32;
     problem_make(&q);
     CHECK(problem_upload(&q));
     for (i = 0; i < (int)(sizeof nobodys / sizeof *nobodys); i++)
-      expect_bad_plan(&q, v, nobodys[i][0], nobodys[i][1]);
-    for (i = 2; i <= 8 && !r->split; i *= 2)
-      expect_bad_plan(&q, v, i, 1);
-    if (!sgemm__cuts(r))
-      expect_bad_plan(&q, v, 1, 2);
+      expect_bad_plan(&q, plan_of(&q, v, nobodys[i][0], nobodys[i][1]));
+    for (i = 2; i <= 8 && !r->cluster_split_k; i *= 2)
+      expect_bad_plan(&q, plan_of(&q, v, i, 1));
+    if (r->uses_tma || !can_split(r))
+      expect_bad_plan(&q, plan_of(&q, v, 1, 2));
+    plan = plan_of(&q, v, 1, 1);
+    for (i = 0; i < (int)(sizeof streams / sizeof *streams); i++) {
+      plan.stream_k = streams[i];
+      expect_bad_plan(&q, plan);
+    }
+    if (!r->uses_tma) {
+      plan.stream_k = 2;
+      expect_bad_plan(&q, plan);
+    }
     problem_free(&q);
   }
 }
 
-/* No row, before any other fault but that there are no params. */
-Test(bad_plans, variants) {
-  problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
-  int v;
-  need_machine();
+/* An operand that tensor maps cannot describe, for its leading dimension, its address or its stride, has to be
+   repacked. Variants that do not use TMA repack nothing. */
+Test(bad_plans, repacks) {
+  int v, ops, i;
+  need_backend();
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+    for (ops = 0; ops < 4; ops++)
+      for (i = 0; i < 4; i++) {
+        const int uses_tma = sgemm_variant_get((sgemm_variant)v)->uses_tma, of_b = ops % 2;
+        problem q = problem_of((sgemm_variant)v, ops / 2 ? SGEMM_T : SGEMM_N, SGEMM_N, 8, 12, 16, EXACT);
+        sgemm_plan plan;
+        sgemm_params p;
+        int *repack = of_b ? &plan.repack_b : &plan.repack_a;
+        q.p.batch = 2;
+        problem_make(&q);
+        CHECK(problem_upload(&q));
+        p = q.p;
+        if (i == 1)
+          *(of_b ? &p.ldb : &p.lda) += 1;
+        else if (i == 2)
+          *(of_b ? &p.B : &p.A) += 1;
+        else if (i == 3)
+          *(of_b ? &p.stride_b : &p.stride_a) -= 4;
+        plan = sgemm_variant_plan((sgemm_variant)v, &p);
+        cr_assert(*repack == (uses_tma && i > 0), "%s, operand %d, case %d", sgemm_variant_get((sgemm_variant)v)->name,
+                  of_b, i);
+        cr_assert((of_b ? plan.repack_a : plan.repack_b) == 0);
+        *repack ^= 1;
+        if (!uses_tma || i > 0)
+          expect_refusal(&q, plan, &p, SGEMM_ERROR_PLAN, uses_tma ? "not repacked" : "repacked");
+        problem_free(&q);
+      }
+}
+
+/* A plan for tensor cores splits k, and neither shares tiles nor repacks operands. */
+Test(bad_plans, tensor) {
+  problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 5, 6, 70, EXACT);
+  sgemm_device device;
+  int t;
+  need_backend();
+  cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
   problem_make(&q);
   CHECK(problem_upload(&q));
-  for (v = -1; v <= SGEMM_VARIANT_COUNT; v += SGEMM_VARIANT_COUNT + 1) {
-    const sgemm_plan plan = {(sgemm_variant)v, 3, 0};
-    expect_refusal(&q, plan, NULL, SGEMM_ERROR_PARAMS, "no params");
-    expect_refusal(&q, plan, &q.p, SGEMM_ERROR_VARIANT, "before its ranks and planes");
+  for (t = 0; t < SGEMM_TENSOR_VARIANT_COUNT; t++) {
+    sgemm_plan plan = plan_of(&q, any_variant(), 1, 1);
+    plan.tensor = (sgemm_tensor_variant)t;
+    plan.split_k = 0;
+    expect_bad_plan(&q, plan);
+    plan.split_k = 1;
+    plan.stream_k = 2;
+    expect_bad_plan(&q, plan);
+    plan.stream_k = 0;
+    plan.repack_a = 1;
+    expect_bad_plan(&q, plan);
+    plan.repack_a = 0;
+    plan.repack_b = 1;
+    expect_bad_plan(&q, plan);
+    plan.repack_b = 0;
+    plan.cluster_k = 3;
+    expect_bad_plan(&q, plan);
+    plan.cluster_k = 1;
+    if (device.has_sm90a_code) /* every tensor-core variant is possible there */
+      expect_refusal(&q, plan, &q.p, SGEMM_ERROR_WORKSPACE, "no workspace");
   }
   problem_free(&q);
 }
 
-/* A workspace that is too small by 16 bytes or altogether, crooked, or not there. */
+/* No variant, before any other fault but that there are no params. */
+Test(bad_plans, variants) {
+  problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
+  int v;
+  need_backend();
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  for (v = -1; v <= SGEMM_VARIANT_COUNT; v += SGEMM_VARIANT_COUNT + 1) {
+    sgemm_plan plan = plan_of(&q, any_variant(), 3, 0);
+    plan.variant = (sgemm_variant)v;
+    expect_refusal(&q, plan, NULL, SGEMM_ERROR_PARAMS, "no params");
+    expect_refusal(&q, plan, &q.p, SGEMM_ERROR_VARIANT, "before its cluster_k and split_k");
+  }
+  for (v = -1; v <= SGEMM_TENSOR_VARIANT_COUNT + 1; v += SGEMM_TENSOR_VARIANT_COUNT + 2) {
+    sgemm_plan plan = plan_of(&q, any_variant(), 3, 0);
+    plan.tensor = (sgemm_tensor_variant)v;
+    expect_refusal(&q, plan, NULL, SGEMM_ERROR_PARAMS, "no params");
+    expect_refusal(&q, plan, &q.p, SGEMM_ERROR_VARIANT, "no such tensor-core variant");
+  }
+  problem_free(&q);
+}
+
+/* A workspace that is too small by 16 bytes or altogether, misaligned, or not there. */
 Test(bad_plans, workspaces) {
   int v;
-  need_machine();
+  need_backend();
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-    const sgemm_plan plan = {(sgemm_variant)v, 1, 3};
-    problem q = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_T, 5, 6, 70, EXACT);
+    problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_T, 5, 6, 70, EXACT);
+    const int uses_tma = sgemm_variant_get((sgemm_variant)v)->uses_tma;
+    sgemm_plan plan;
     sgemm_params p;
-    if (!sgemm__cuts(sgemm_variant_get((sgemm_variant)v)))
+    if (!can_split(sgemm_variant_get((sgemm_variant)v)))
       continue;
     q.p.batch = 2;
+    plan = plan_of(&q, v, 1, uses_tma ? 1 : 3);
+    plan.stream_k = uses_tma ? 3 : 0;
     q.p.workspace_bytes = sgemm_plan_workspace(&plan, &q.p) + 16;
     problem_make(&q);
     CHECK(problem_upload(&q));
@@ -381,29 +490,34 @@ Test(bad_plans, workspaces) {
   }
 }
 
-/* Planes whose bytes wrap to 0 in 64 bits, and whose sum takes more blocks than a grid holds. */
+/* Partitions whose bytes wrap to 0 in 64 bits, and a second kernel, or packing, of more blocks than a grid holds. */
 Test(bad_plans, beyond_the_hardware) {
-  problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
+  problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
   int v;
-  need_machine();
+  need_backend();
   problem_make(&q);
   CHECK(problem_upload(&q));
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-    const sgemm_plan plan = {(sgemm_variant)v, 1, 8};
+    const int uses_tma = sgemm_variant_get((sgemm_variant)v)->uses_tma;
     sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 1 << 14, 1 << 14, 1);
-    if (!sgemm__cuts(sgemm_variant_get((sgemm_variant)v)) || !sgemm_compiled((sgemm_variant)v))
+    sgemm_plan plan;
+    if (!can_split(sgemm_variant_get((sgemm_variant)v)) || !sgemm_compiled((sgemm_variant)v))
       continue;
     p.batch = INT64_C(1) << 31;
     p.stride_a = p.stride_b = 0;
     p.A = q.p.A;
     p.B = q.p.B;
     p.C = q.p.C;
+    plan = sgemm_variant_plan((sgemm_variant)v, &p);
+    plan.split_k = uses_tma ? 1 : 8;
+    plan.stream_k = uses_tma ? 8 : 0;
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "2^64 bytes");
     p.m = INT64_C(1) << 31;
     p.n = p.ldb = p.ldc = 1;
-    p.k = p.lda = sgemm_variant_get((sgemm_variant)v)->packs ? SGEMM__PACK_K * SGEMM__PACK_ROWS : 1;
+    p.k = p.lda = uses_tma ? 64 * 128 : 1; /* a block packs 64 of k of 128 rows */
     p.batch = 1;
     p.workspace = q.p.C - (uintptr_t)q.p.C / 4 % 4;
+    plan.repack_a = plan.repack_b = uses_tma;
     p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
     expect_refusal(&q, plan, &p, SGEMM_ERROR_GRID, "2^31 blocks of the sum, or of packing");
   }
@@ -412,26 +526,26 @@ Test(bad_plans, beyond_the_hardware) {
 
 /* ---- Entries ----------------------------------------------------------------------------------------------------- */
 
-/* sgemm_run_naive() and so on run a row of their stage, or say that none is compiled. */
+/* sgemm_run_naive() and so on run a variant of their stage, or report that none is compiled. */
 Test(entries, every_stage_by_name) {
   typedef sgemm_status entry(const sgemm_params *, sgemm_stream);
-#define ENTRY(stage, idea) sgemm_run_##stage,
+#define ENTRY(stage, ...) sgemm_run_##stage,
   static entry *const entries[] = {SGEMM_STAGES(ENTRY)};
   int s, v;
-  need_machine();
+  need_backend();
   for (s = 0; s < SGEMM_STAGE_COUNT; s++) {
-    problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_T, 37, 41, 43, EXACT);
+    problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_T, 37, 41, 43, EXACT);
     sgemm_status want = SGEMM_ERROR_NOT_COMPILED;
-    int packs = 0;
+    int uses_tma = 0;
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
       if (sgemm_variant_get((sgemm_variant)v)->stage == (sgemm_stage)s && sgemm_compiled((sgemm_variant)v)) {
         want = SGEMM_SUCCESS;
-        packs = sgemm_variant_get((sgemm_variant)v)->packs;
+        uses_tma = sgemm_variant_get((sgemm_variant)v)->uses_tma;
       }
-    q.p.workspace_bytes = packs ? 1 << 20 : 0;
+    q.p.workspace_bytes = uses_tma ? 1 << 20 : 0;
     problem_make(&q);
     CHECK(problem_upload(&q));
-    if (packs) {
+    if (uses_tma) {
       sgemm_params without = q.p;
       without.workspace_bytes = 0;
       cr_assert(entries[s](&without, NULL) == SGEMM_ERROR_WORKSPACE, "stage %d without a workspace", s);
@@ -462,7 +576,7 @@ Test(entries, quick_returns) {
                {"m 0, k 0, beta 0", 0, 6, 0, 1, 1.0f, 0.0f}};
   float *untouched;
   unsigned i;
-  need_machine();
+  need_backend();
   untouched = untouched_make();
   for (i = 0; i < sizeof cases / sizeof *cases; i++) {
     sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, cases[i].m, cases[i].n, cases[i].k);
@@ -480,9 +594,9 @@ Test(entries, quick_returns) {
 /* C = beta * C needs no A and no B. */
 Test(entries, scaling_needs_no_operands) {
   int i;
-  need_machine();
+  need_backend();
   for (i = 0; i < 4; i++) {
-    problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_N, 65, 67, i % 2 ? 0 : 7, EXACT);
+    problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 65, 67, i % 2 ? 0 : 7, EXACT);
     q.p.alpha = i % 2 ? 1.0f : 0.0f;
     q.p.beta = i / 2 ? 0.5f : 0.0f;
     problem_make(&q);
@@ -510,12 +624,12 @@ Test(cblas, every_order_and_op) {
   static const float pairs[3][2] = {{1.0f, 0.0f}, {-0.7f, 1.3f}, {0.5f, 1.0f}};
   const int m = 67, n = 35, k = 41;
   int order, trans_a, trans_b, i;
-  need_machine();
+  need_backend();
   for (order = SGEMM_ROW_MAJOR; order <= SGEMM_COL_MAJOR; order++)
     for (trans_a = SGEMM_N; trans_a <= SGEMM_C; trans_a++)
       for (trans_b = SGEMM_N; trans_b <= SGEMM_C; trans_b++)
         for (i = 0; i < 3; i++) {
-          problem q = problem_of(SGEMM_VARIANT_COUNT, trans_a, trans_b, m, n, k, ROUNDING);
+          problem q = problem_of(SGEMM_VARIANT_NONE, trans_a, trans_b, m, n, k, ROUNDING);
           int lda, ldb, ldc;
           q.p.order = order;
           q.p.alpha = pairs[i][0];
@@ -537,23 +651,23 @@ Test(cblas, every_order_and_op) {
 
 Test(cblas, bad_arguments) {
   unsigned i;
-  need_machine();
+  need_backend();
   for (i = 0; i < sizeof calls / sizeof *calls; i++) {
     const call *c = &calls[i];
     const sgemm_status got = sgemm_cblas(c->order, c->op_a, c->op_b, c->m, c->n, c->k, 1.0f, NULL, c->lda, NULL, c->ldb,
                                          0.0f, NULL, c->ldc, NULL);
-    if (c->batch == 1) /* what BLAS's list can say */
+    if (c->batch == 1) /* BLAS's argument list has no batch */
       cr_assert(got == c->status, "%s: %d (%s)", c->what, got, sgemm_status_string(got));
   }
 }
 
-/* Column-major batches, whose operands trade places on the way to the kernel, strides and all. */
+/* Column-major batches: the kernel takes A and B exchanged, with their strides. */
 Test(cblas, column_major_batches) {
   int ops, gap;
-  need_machine();
+  need_backend();
   for (ops = 0; ops < 4; ops++)
     for (gap = 0; gap <= PRIME; gap += PRIME) {
-      problem q = problem_of(SGEMM_VARIANT_COUNT, ops / 2 ? T : N, ops % 2 ? T : N, 67, 35, 41, EXACT);
+      problem q = problem_of(SGEMM_VARIANT_NONE, ops / 2 ? T : N, ops % 2 ? T : N, 67, 35, 41, EXACT);
       q.p.order = SGEMM_COL_MAJOR;
       q.p.batch = 3;
       q.p.beta = gap ? 1.0f : 0.0f;
@@ -567,17 +681,17 @@ Test(cblas, column_major_batches) {
 
 /* ---- Selection --------------------------------------------------------------------------------------------------- */
 
-/* sgemm_run() on shapes that lead it to different rows: long, wide, deep, tiny, and not small; with as much workspace as
-   it asks for, half of that and none. */
+/* sgemm_run() on shapes for which it selects different variants: tall, wide, of large k, tiny, and not small; with as
+   much workspace as sgemm_workspace_query() says, half of that and none. */
 Test(selection, any_shape) {
   static const int64_t shapes[][3] = {{1, 1, 1},   {1, 2, 3},      {500, 3, 7},    {3, 500, 7},   {5, 7, 900},
                                       {65, 63, 9}, {130, 257, 31}, {300, 310, 37}, {2, 1000, 33}, {1000, 1, 35}};
   unsigned i;
   int ops;
-  need_machine();
+  need_backend();
   for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (ops = 0; ops < 4; ops++) {
-      problem q = problem_of(SGEMM_VARIANT_COUNT, ops / 2 ? T : N, ops % 2 ? T : N, shapes[i][0], shapes[i][1],
+      problem q = problem_of(SGEMM_VARIANT_NONE, ops / 2 ? T : N, ops % 2 ? T : N, shapes[i][0], shapes[i][1],
                              shapes[i][2], ROUNDING);
       q.p.alpha = -0.7f;
       q.p.beta = 1.3f;
@@ -585,4 +699,45 @@ Test(selection, any_shape) {
       q.p.workspace_bytes = ops < 2 ? q.p.workspace_bytes / (1 + ops) : 0;
       CHECK(problem_solve(&q, schedule(ops)));
     }
+}
+
+/* With the workspace of the best plan of tma, with 16 bytes less and with half of it: the plan that is selected fits,
+   never gives SGEMM_ERROR_WORKSPACE, and is right. Tensor maps cannot describe operands with an odd leading dimension:
+   where there is no room to repack these, no plan of tma fits. */
+Test(selection, plans_fit_the_workspace) {
+  sgemm_device device;
+  int ops, pad, less, fit = 0, refused = 0;
+  need_backend();
+  cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
+  for (ops = 0; ops < 4 && sgemm_variant_get(tma_variant())->uses_tma; ops++)
+    for (pad = 0; pad < 2; pad++)
+      for (less = 0; less < 3; less++) {
+        problem q = problem_of(SGEMM_VARIANT_NONE, ops / 2 ? T : N, ops % 2 ? T : N, 36, 40, 132, ROUNDING);
+        sgemm_plan plan;
+        int64_t bytes;
+        q.p.lda += pad ? PRIME : 0;
+        q.p.ldb += pad ? PRIME : 0;
+        q.p.workspace_bytes = INT64_MAX;
+        plan = sgemm_select(&q.p, SGEMM_STAGE_tma, &device);
+        bytes = sgemm_plan_workspace(&plan, &q.p);
+        cr_assert(pad ? bytes > 0 : !plan.repack_a && !plan.repack_b);
+        bytes = less == 0 ? bytes : less == 1 ? bytes - 16 : bytes / 32 * 16;
+        q.p.workspace_bytes = bytes > 0 ? bytes : 0;
+        problem_make(&q);
+        CHECK(problem_upload(&q));
+        plan = sgemm_select(&q.p, SGEMM_STAGE_tma, &device);
+        if (plan.variant == SGEMM_VARIANT_NONE) {
+          cr_assert(pad && less > 0);
+          cr_assert(sgemm_run_stage(SGEMM_STAGE_tma, &q.p, NULL) == SGEMM_ERROR_WORKSPACE);
+          refused++;
+        } else {
+          cr_assert(sgemm_plan_workspace(&plan, &q.p) <= q.p.workspace_bytes);
+          cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_SUCCESS);
+          CHECK(problem_download(&q));
+          CHECK(problem_check(&q));
+          fit += plan.repack_a && plan.repack_b;
+        }
+        problem_free(&q);
+      }
+  cr_assert(ops == 0 || (fit > 0 && refused > 0), "%d plans repack, %d do not fit", fit, refused);
 }

@@ -12,26 +12,25 @@
     cr_assert(error == cudaSuccess, "%s: %s", #call, cudaGetErrorString(error));                                       \
   } while (0)
 
-/* The compiled row at or after a variant; SGEMM_VARIANT_COUNT behind the last. */
+/* The compiled variant at or after a number; SGEMM_VARIANT_NONE behind the last. */
 static sgemm_variant compiled_from(int variant) {
   while (variant < SGEMM_VARIANT_COUNT && !sgemm_compiled((sgemm_variant)variant))
     variant++;
   return (sgemm_variant)variant;
 }
-#define FOR_EACH_ROW(v) for (v = compiled_from(0); v < SGEMM_VARIANT_COUNT; v = compiled_from(v + 1))
+#define FOR_EACH_VARIANT(v) for (v = compiled_from(0); v < SGEMM_VARIANT_COUNT; v = compiled_from(v + 1))
 
 /* ---- Races ------------------------------------------------------------------------------------------------------- */
 
-/* Rows that copies feed, where they meet each other the most: full SMs, hundreds of buffers, many times. Any two runs have
-   the same bits. */
+/* Variants of tma under the highest load: full SMs, hundreds of buffers, many runs. Any two runs have the same bits. */
 Test(races, same_bits_each_time, .timeout = 300) {
   enum { SIZE = 3072, RUNS = 24 };
   const size_t bytes = sizeof(float) * SIZE * SIZE;
   float *A, *B, *C, *first = (float *)malloc(bytes), *again = (float *)malloc(bytes);
   void *workspace;
   const size_t room = (size_t)256 << 20;
-  int v, ops, i;
-  need_machine();
+  int v, ops, i; /* ops 4: NN with B repacked */
+  need_backend();
   cr_assert(first != NULL && again != NULL);
   CUDA(cudaMalloc((void **)&A, bytes));
   CUDA(cudaMalloc((void **)&B, bytes));
@@ -43,9 +42,11 @@ Test(races, same_bits_each_time, .timeout = 300) {
   }
   CUDA(cudaMemcpy(A, first, bytes, cudaMemcpyHostToDevice));
   CUDA(cudaMemcpy(B, again, bytes, cudaMemcpyHostToDevice));
-  FOR_EACH_ROW(v)
-  for (ops = 0; ops < 4 && sgemm_variant_get((sgemm_variant)v)->packs; ops++) {
-    sgemm_params p = sgemm_params_init(ops / 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, SIZE, SIZE, SIZE);
+  FOR_EACH_VARIANT(v)
+  for (ops = 0; ops < 5 && sgemm_variant_get((sgemm_variant)v)->uses_tma; ops++) {
+    sgemm_params p = sgemm_params_init(ops / 2 % 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, SIZE, SIZE, SIZE);
+    sgemm_plan plan = sgemm_variant_plan((sgemm_variant)v, &p);
+    plan.repack_b = ops == 4;
     p.A = A;
     p.B = B;
     p.C = C;
@@ -53,7 +54,7 @@ Test(races, same_bits_each_time, .timeout = 300) {
     p.workspace_bytes = (int64_t)room;
     for (i = 0; i < RUNS; i++) {
       CUDA(cudaMemset(C, 255, bytes));
-      cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_SUCCESS);
+      cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS);
       CUDA(cudaMemcpy(i == 0 ? first : again, C, bytes, cudaMemcpyDeviceToHost));
       cr_assert(i == 0 || memcmp(first, again, bytes) == 0, "%s, ops %d, run %d",
                 sgemm_variant_get((sgemm_variant)v)->name, ops, i);
@@ -71,7 +72,7 @@ Test(races, same_bits_each_time, .timeout = 300) {
 
 /* A multiplication with all the workspace that it asks for. */
 static problem roomy_problem(int op_a, int op_b, int64_t m, int64_t n, int64_t k) {
-  problem q = problem_of(SGEMM_VARIANT_COUNT, op_a, op_b, m, n, k, EXACT);
+  problem q = problem_of(SGEMM_VARIANT_NONE, op_a, op_b, m, n, k, EXACT);
   cr_assert(sgemm_workspace_query(&q.p, &q.p.workspace_bytes) == SGEMM_SUCCESS);
   return q;
 }
@@ -86,7 +87,7 @@ static void graph(problem q) {
   problem_make(&q);
   CHECK(problem_upload(&q));
   CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  cr_assert((q.plan.planes > 0 ? sgemm_run_plan(&q.plan, &q.p, stream) : sgemm_run(&q.p, stream)) == SGEMM_SUCCESS);
+  cr_assert((q.plan.split_k > 0 ? sgemm_run_plan(&q.plan, &q.p, stream) : sgemm_run(&q.p, stream)) == SGEMM_SUCCESS);
   CUDA(cudaStreamEndCapture(stream, &graph));
   CHECK(problem_download(&q));
   cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "capture must not run");
@@ -102,15 +103,15 @@ static void graph(problem q) {
   problem_free(&q);
 }
 
-/* Of one launch, of a few tiles that are cut along k, and of two launches. */
+/* Graphs of one launch, of few tiles whose k is split, and of split-K with its second kernel. */
 Test(streams, graphs) {
-  problem planes;
-  need_machine();
+  problem split_k;
+  need_backend();
   graph(roomy_problem(SGEMM_N, SGEMM_T, 300, 310, 37));
   graph(roomy_problem(SGEMM_T, SGEMM_N, 60, 70, 5000));
-  planes = problem_of(SGEMM_async_64x64x16_8x4, SGEMM_N, SGEMM_N, 100, 130, 500, EXACT);
-  problem_plan(&planes, 1, 5);
-  graph(planes);
+  split_k = problem_of(SGEMM_async_64x64x16_8x4, SGEMM_N, SGEMM_N, 100, 130, 500, EXACT);
+  problem_plan(&split_k, 1, 5);
+  graph(split_k);
 }
 
 typedef struct worker {
@@ -134,7 +135,7 @@ Test(streams, two_host_threads) {
   worker workers[2];
   pthread_t threads[2];
   int i;
-  need_machine();
+  need_backend();
   memset(workers, 0, sizeof workers);
   for (i = 0; i < 2; i++) {
     workers[i].stream = i + 1;
@@ -150,10 +151,10 @@ Test(streams, two_host_threads) {
 
 Test(streams, every_device) {
   int count, d;
-  need_machine();
+  need_backend();
   CUDA(cudaGetDeviceCount(&count));
   for (d = 0; d < count; d++) {
-    problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_T, SGEMM_N, 129, 200, 33, EXACT);
+    problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_T, SGEMM_N, 129, 200, 33, EXACT);
     CUDA(cudaSetDevice(d));
     CHECK(problem_solve(&q, NULL));
   }
@@ -164,8 +165,8 @@ Test(streams, every_device) {
 /* More block rows, and block columns, than the 65,535 of a grid's y and z. */
 Test(sizes, tall_and_wide) {
   int v;
-  need_machine();
-  FOR_EACH_ROW(v) {
+  need_backend();
+  FOR_EACH_VARIANT(v) {
     const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
     problem tall = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_N, INT64_C(65536) * r->BM + 1, 2, 3, EXACT);
     problem wide = problem_of((sgemm_variant)v, SGEMM_T, SGEMM_T, 2, INT64_C(65536) * r->BN + 1, 3, EXACT);
@@ -174,11 +175,11 @@ Test(sizes, tall_and_wide) {
   }
 }
 
-/* More matrices than the 65,535 of a grid's y, in a number that leaves its last z plane unfilled. */
+/* More matrices than the 65,535 of a grid's y, in a number that does not fill y and z. */
 Test(sizes, many_matrices) {
   int v;
-  need_machine();
-  FOR_EACH_ROW(v) {
+  need_backend();
+  FOR_EACH_VARIANT(v) {
     problem q = problem_of((sgemm_variant)v, SGEMM_N, SGEMM_N, 1, 2, 3, EXACT);
     q.p.batch = 70001;
     q.p.beta = 1.0f;
@@ -190,7 +191,7 @@ Test(sizes, many_matrices) {
 
 Test(device, query) {
   sgemm_device d, current;
-  need_machine();
+  need_backend();
   cr_assert(sgemm_device_query(0, &d) == SGEMM_SUCCESS && sgemm_device_query(-1, &current) == SGEMM_SUCCESS);
   cr_assert_str_eq(d.name, current.name);
   cr_assert(d.name[0] != '\0' && d.major >= 5 && d.minor >= 0 && d.multiprocessors > 0);
@@ -202,30 +203,32 @@ Test(device, query) {
   cr_assert(d.bandwidth_gbs > 10.0 && d.bandwidth_gbs < 1e5, "%g GB/s", d.bandwidth_gbs);
 }
 
-/* What the selection goes by is what the device says of itself. */
-Test(device, machine) {
-  sgemm_device d;
-  sgemm_machine m, again;
-  need_machine();
-  cr_assert(sgemm_device_query(-1, &d) == SGEMM_SUCCESS && sgemm_machine_query(&m) == SGEMM_SUCCESS);
-  cr_assert(m.multiprocessors == d.multiprocessors && m.lanes == d.lanes && m.clock_mhz == d.clock_mhz);
-  cr_assert(m.arch >= 75 && m.arch <= 10 * d.major + d.minor, "%d", m.arch);
-  cr_assert(fabs(m.bandwidth_gbs - d.bandwidth_gbs) <= 1e-6 * d.bandwidth_gbs, "%g", m.bandwidth_gbs);
-  cr_assert(m.shared_per_block >= 48 * 1024 && m.shared_per_block <= d.shared_per_sm, "%d", m.shared_per_block);
-  cr_assert(m.l2_bytes == d.l2_bytes, "%d", m.l2_bytes);
-  cr_assert(sgemm_machine_query(&again) == SGEMM_SUCCESS && again.multiprocessors == m.multiprocessors &&
-                again.arch == m.arch && again.shared_per_block == m.shared_per_block,
+/* What the selection needs beyond that: the architecture of the code, which may be older than the GPU, and what a block
+   may have of shared memory. A second query gives the same. */
+Test(device, selection_properties) {
+  sgemm_device d, again;
+  need_backend();
+  cr_assert(sgemm_device_query(-1, &d) == SGEMM_SUCCESS);
+  cr_assert(d.code_arch >= 75 && d.code_arch <= 10 * d.major + d.minor, "%d", d.code_arch);
+  cr_assert(!d.has_sm90a_code || d.code_arch == 90, "%d", d.code_arch);
+  cr_assert(d.shared_per_block >= 48 * 1024 && d.shared_per_block <= d.shared_per_sm, "%d", (int)d.shared_per_block);
+  cr_assert(sgemm_device_query(-1, &again) == SGEMM_SUCCESS);
+  cr_assert_str_eq(again.name, d.name);
+  cr_assert(again.multiprocessors == d.multiprocessors && again.lanes == d.lanes && again.clock_mhz == d.clock_mhz &&
+                again.code_arch == d.code_arch && again.has_sm90a_code == d.has_sm90a_code &&
+                again.shared_per_block == d.shared_per_block && again.l2_bytes == d.l2_bytes &&
+                again.bandwidth_gbs == d.bandwidth_gbs,
             "remembered");
 }
 
-/* No row from warptiled on keeps part of its tile in local memory; only pipelines ask for more shared memory than needs no
-   opt-in, and as many blocks are resident as registers are budgeted for. */
+/* No variant from warptiled on keeps part of its tile in local memory; only pipelines ask for more shared memory than
+   needs no opt-in, and as many blocks are resident as registers are budgeted for. */
 Test(device, resources) {
   sgemm_device d;
   int v, ops;
-  need_machine();
+  need_backend();
   cr_assert(sgemm_device_query(-1, &d) == SGEMM_SUCCESS);
-  FOR_EACH_ROW(v) {
+  FOR_EACH_VARIANT(v) {
     for (ops = 0; ops < 4; ops++) {
       const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
       const sgemm_op op_a = ops / 2 ? SGEMM_T : SGEMM_N, op_b = ops % 2 ? SGEMM_T : SGEMM_N;
@@ -236,7 +239,7 @@ Test(device, resources) {
       cr_assert(local == 0 || r->stage < SGEMM_STAGE_warptiled, "%s, ops %d: %d bytes of local memory", r->name, ops,
                 (int)local);
       cr_assert(registers > 0 && registers <= 255 &&
-                    (r->packs        ? shared == r->shared + 1024 /* mbarriers, and the alignment of what follows */
+                    (r->uses_tma     ? shared == r->shared + 1024 /* mbarriers, and the alignment of what follows */
                      : r->shared > 0 ? shared == r->shared
                                      : shared <= 48 * 1024),
                 "%s, ops %d: %d registers, %d bytes shared", r->name, ops, registers, (int)shared);
@@ -247,10 +250,10 @@ Test(device, resources) {
   }
 }
 
-Test(device, resources_of_rows_that_are_not_there) {
+Test(device, resources_of_variants_that_are_not_there) {
   int v, registers;
   int64_t shared, local;
-  need_machine();
+  need_backend();
   for (v = -1; v <= SGEMM_VARIANT_COUNT; v++)
     if (!sgemm_compiled((sgemm_variant)v))
       cr_assert(sgemm_kernel_resources((sgemm_variant)v, SGEMM_N, SGEMM_N, &registers, &shared, &local) ==
@@ -262,7 +265,7 @@ Test(device, resources_of_rows_that_are_not_there) {
 Test(errors, no_such_device) {
   sgemm_device d;
   sgemm_status status;
-  need_machine();
+  need_backend();
   status = sgemm_device_query(1000, &d);
   cr_assert(sgemm_cuda_error(status) == cudaErrorInvalidDevice, "status %d", status);
 }
@@ -270,11 +273,11 @@ Test(errors, no_such_device) {
 /* A launch that the runtime refuses: to synchronise a stream that captures invalidates the capture, and until it is
    ended every launch on that stream fails. Neither the device nor the stream keeps the error. */
 Test(errors, refused_launch) {
-  problem q = problem_of(SGEMM_VARIANT_COUNT, SGEMM_N, SGEMM_N, 70, 80, 90, EXACT);
+  problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 70, 80, 90, EXACT);
   sgemm_stream stream;
   sgemm_status status;
   cudaGraph_t graph = NULL;
-  need_machine();
+  need_backend();
   stream = schedule(1);
   problem_make(&q);
   CHECK(problem_upload(&q));

@@ -26,7 +26,7 @@ void cblas_sgemm(CBLAS_ORDER, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, int, int, int, f
 #include "sgemm.h"
 C
 
-# Every public inline function, called once; those of the stages by the stages' own table.
+# Every public function, called once; those of the stages by the stages' own table.
 cat > every.c <<'C'
 #include "sgemm.h"
 
@@ -36,11 +36,11 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 3, 4, 5);
   const sgemm_metrics metrics = sgemm_metrics_of(&p, 1.0, 2.0, 3.0);
   sgemm_occupancy occupancy = sgemm_occupancy_of(device, 256, 128, 4096);
-  sgemm_machine machine;
+  sgemm_device current;
   sgemm_plan plan;
-  sgemm_tensor_plan tensor;
-  uint32_t verdict;
-  int64_t bytes;
+  uint32_t reason;
+  int64_t bytes, shared, local;
+  int registers;
   double sum = sgemm_flops(3, 4, 5) + sgemm_min_bytes(3, 4, 5, 1.0f) + sgemm_intensity(6.0, 2.0);
   int bits = sgemm_version() | sgemm_cuda_error(SGEMM_ERROR_CUDA) | sgemm_variant_get(first)->BM;
   sum += sgemm_ridge(6.0, 2.0) + sgemm_attainable(6.0, 2.0, 3.0);
@@ -48,22 +48,24 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_metrics_print(file, sgemm_status_string(SGEMM_SUCCESS), &metrics);
   bits |= sgemm_variant_occupancy(first, SGEMM_N, SGEMM_N, device, &occupancy);
   bits |= sgemm_check(&p);
-  bits |= sgemm_machine_query(&machine);
-  plan = sgemm_select(&p, SGEMM_STAGE_naive, &machine);
+  bits |= sgemm_kernel_resources(first, SGEMM_N, SGEMM_N, &registers, &shared, &local);
+  bits |= sgemm_compiled(first) | sgemm_tensor_compiled();
+  bits |= sgemm_device_query(-1, &current);
+  plan = sgemm_variant_plan(first, &p);
+  bits |= sgemm_run_plan(&plan, &p, stream);
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
   bits |= sgemm_workspace_query(&p, &bytes);
   sum += (double)(bytes + sgemm_plan_workspace(&plan, &p));
   bits |= sgemm_run_plan(&plan, &p, stream);
-  tensor = sgemm_tensor_select(&p, &machine);
-  bits |= sgemm_tensor_get(tensor.tensor) != NULL;
-  sum += (double)(sgemm_tensor_workspace(&tensor, &p) + sgemm_prepared_bytes(&p, 'A'));
+  bits |= sgemm_tensor_variant_get(plan.tensor) != NULL;
+  sum += (double)sgemm_prepared_bytes(&p, 'A');
   bits |= sgemm_prepare(&p, 'A', C, stream);
-  bits |= sgemm_run_tensor_plan(&tensor, &p, stream);
-  bits |= sgemm_guard_query(&p, &verdict, stream);
+  bits |= sgemm_guard_query(&p, &reason, stream);
   bits |= sgemm_run(&p, stream);
   bits |= sgemm_run_stage(SGEMM_STAGE_naive, &p, stream);
   bits |= sgemm_run_variant(first, &p, stream);
   bits |= sgemm_cblas(101, 111, 111, 3, 4, 5, 1.0f, X, 5, X, 4, 0.0f, C, 4, stream);
-#define RUN(stage, idea) bits |= sgemm_run_##stage(&p, stream);
+#define RUN(stage, ...) bits |= sgemm_run_##stage(&p, stream);
   SGEMM_STAGES(RUN)
   return sum + bits;
 }
@@ -185,8 +187,8 @@ with nvcc symbols "symbols by nvcc" nvcc.o
 
 # functions: of the text on stdin, each public one with its bracket.
 functions() { grep -oE 'sgemm_[a-z][a-z0-9_]*\(' | sort -u; }
-inline=$(gcc -E -P -I"$root" alone.c | grep -oE 'static inline [^(;]*\(' | functions)
+public=$(gcc -E -P -I"$root" alone.c | functions)
 called=$(gcc -E -P -I"$root" every.c | sed '1,/^double every/d' | functions)
-same "every public inline function is called" "$inline" "$(comm -12 <(echo "$inline") <(echo "$called"))"
+same "every public function is called" "$public" "$(comm -12 <(echo "$public") <(echo "$called"))"
 
 finish

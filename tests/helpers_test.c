@@ -1,47 +1,65 @@
-/* The header's own functions: counts, roofline, metrics, occupancy, table and selection, against figures worked out by
-   hand. Needs no implementation file; what it would provide, this file answers itself. */
+/* What needs no kernel: counts, roofline, metrics, occupancy, tables, calibration, selection and launch sequences,
+   against figures worked out by hand. The test includes the headers of selection and launches itself, with a device
+   that computes nothing and records each launch. */
 #include "sgemm.h"
+#include "sgemm/geometry.h"
+#include "sgemm/args.h"
+#include "sgemm/tensor_map.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-/* ---- In place of an implementation ------------------------------------------------------------------------------- */
+/* ---- In place of the kernels ------------------------------------------------------------------------------------- */
 
-static int compiled[SGEMM_VARIANT_COUNT];
+/* A variant is compiled where its first kernel is not 0. Tensor-core variants are compiled. */
+typedef const void *sgemm__kernel;
+static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
+#define SGEMM__WITH_TENSOR 1
+
+#include "sgemm/launch/tables.h"
+#include "sgemm/select/calibration_h200.h"
+#include "sgemm/select/workspace.h"
+#include "sgemm/select/cost.h"
+#include "sgemm/select/select.h"
+#include "sgemm/launch/device.h"
+#include "sgemm/launch/grid.h"
+#include "sgemm/launch/sequence.h"
+#include "sgemm/launch/calls.h"
+
+/* ---- In place of a device ---------------------------------------------------------------------------------------- */
+
 static sgemm_status resources_status;
-static sgemm_machine current;
+static sgemm_device current;
 
-/* What the last call launched: nothing is computed. */
-enum { LAUNCHES = 2 };
+/* The launches since `launches` was set to 0. */
+enum { LAUNCHES = 6 };
 static struct {
-  int number; /* of a kernel: a variant's is the variant */
+  int kernel; /* a variant, or a number of sgemm/args.h */
   sgemm__grid grid;
   sgemm__args args;
 } launched[LAUNCHES];
 static int launches;
 
-sgemm_status sgemm_machine_query(sgemm_machine *out) {
+sgemm_status sgemm_device_query(int device, sgemm_device *out) {
+  cr_assert(device == -1);
   *out = current;
   return SGEMM_SUCCESS;
 }
 
-sgemm_status sgemm__launch(int number, int ops, sgemm__grid grid, const sgemm__args *args, sgemm_stream stream) {
+static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
   (void)ops, (void)stream;
   cr_assert(launches < LAUNCHES);
-  launched[launches].number = number;
+  launched[launches].kernel = kernel;
   launched[launches].grid = grid;
-  launched[launches++].args = *args;
+  launched[launches++].args = *(const sgemm__args *)args; /* the first member of each kernel's parameter */
   return SGEMM_SUCCESS;
 }
 
-sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
+static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
   (void)to, (void)from, (void)stream;
   return SGEMM_ERROR_UNAVAILABLE;
 }
-
-int sgemm_compiled(sgemm_variant variant) { return compiled[variant]; }
-int sgemm_tensor_compiled(void) { return 0; }
 
 sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
                                     int64_t *shared_bytes, int64_t *local_bytes) {
@@ -52,11 +70,13 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
   return resources_status;
 }
 
-/* Stage COUNT: every row. */
+/* SGEMM_STAGE_ANY: every variant. */
 static void compile(sgemm_stage stage) {
+  static const int kernel;
   int v;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
-    compiled[v] = stage == SGEMM_STAGE_COUNT || sgemm_variant_get((sgemm_variant)v)->stage == stage;
+    sgemm__kernels[v][0] = stage == SGEMM_STAGE_ANY || sgemm_variant_get((sgemm_variant)v)->stage == stage ? &kernel
+                                                                                                           : NULL;
 }
 
 static int near(double got, double want, double within) { return fabs(got - want) <= within; }
@@ -95,27 +115,71 @@ Test(params, packed) {
   }
 }
 
-Test(table, rows_follow_the_grammar) {
+Test(table, variants_follow_the_grammar) {
   int v, w;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
     const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
     char name[80];
     snprintf(name, sizeof name, "sgemm_%s_%dx%dx%d_%dx%d", r->stage_name, r->BM, r->BN, r->BK, r->TM, r->TN);
     cr_assert_str_eq(r->name, name);
-    cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) * r->slices + 128 * r->packs && r->threads <= 1024 &&
+    cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) * r->slice_k + 128 * r->uses_tma && r->threads <= 1024 &&
                   r->blocks * r->threads <= 2048,
               "%s", name);
-    cr_assert(r->split == (r->stage == SGEMM_STAGE_splitk) &&
-                  (r->slices == 1 || r->split || r->packs || r->stage == SGEMM_STAGE_gemv),
+    cr_assert(r->cluster_split_k == (r->stage == SGEMM_STAGE_splitk) &&
+                  (r->slice_k == 1 || r->cluster_split_k || r->uses_tma || r->stage == SGEMM_STAGE_gemv),
               "%s", name);
-    cr_assert(r->packs == (r->stage == SGEMM_STAGE_tma), "%s", name);
+    cr_assert(r->uses_tma == (r->stage == SGEMM_STAGE_tma), "%s", name);
     cr_assert(r->bufs >= 3 ? r->shared >= 4 * r->bufs * r->BK * (r->BM + r->BN) : r->shared == 0, "%s", name);
-    cr_assert(!r->split || r->shared >= 4 * r->slices * r->BM * r->BN, "%s: the slices' results", name);
+    cr_assert(!r->cluster_split_k || r->shared >= 4 * r->slice_k * r->BM * r->BN, "%s: the results of all slices",
+              name);
     cr_assert(r->reason[0] != '\0' && (int)r->stage >= 0 && r->stage < SGEMM_STAGE_COUNT, "%s", name);
     for (w = 0; w < v; w++)
       cr_assert(strcmp(name, sgemm_variant_get((sgemm_variant)w)->name) != 0, "%s comes twice", name);
   }
   cr_assert(sgemm_variant_get(SGEMM_VARIANT_COUNT) == NULL && sgemm_variant_get((sgemm_variant)-1) == NULL);
+}
+
+/* ---- Calibration ------------------------------------------------------------------------------------------------- */
+
+/* Every variant has constants of its own: none falls through to those of no variant, whose overhead is 10^9 clocks. */
+Test(calibration, each_variant_has_a_rate) {
+  int v;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    const sgemm__variant_calibration c = sgemm__calibration_of((sgemm_variant)v);
+    cr_assert(c.rate > 0.0 && c.rate <= 128.0 && c.overhead > 0.0 && c.overhead < 1e6, "%s: rate %g, overhead %g",
+              sgemm_variant_get((sgemm_variant)v)->name, c.rate, c.overhead);
+  }
+  for (v = 0; v < SGEMM_TENSOR_VARIANT_COUNT; v++) {
+    const sgemm__tensor_calibration c = sgemm__tensor_calibration_of((sgemm_tensor_variant)v);
+    cr_assert(c.k_block > 0.0 && c.k_block < 1e6 && c.overhead > 0.0 && c.overhead < 1e6, "%s: k_block %g, overhead %g",
+              sgemm_tensor_variant_get((sgemm_tensor_variant)v)->name, c.k_block, c.overhead);
+  }
+  cr_assert(sgemm__calibration_of(SGEMM_VARIANT_NONE).overhead == 1e9);
+  cr_assert(sgemm__tensor_calibration_of(SGEMM_TENSOR_VARIANT_NONE).k_block == 1e9);
+}
+
+/* An entry counts for the variant that it names, whatever the order of the two tables. */
+Test(calibration, bound_by_name) {
+#define ENTRY(variant, first, overhead) {SGEMM_##variant, "sgemm_" #variant, first, overhead},
+  static const struct {
+    int variant;
+    const char *name;
+    double first, overhead;
+  } strict[] = {SGEMM__H200_VARIANTS(ENTRY)}, tensor[] = {SGEMM__H200_TENSOR_VARIANTS(ENTRY)};
+#undef ENTRY
+  unsigned i;
+  for (i = 0; i < sizeof strict / sizeof *strict; i++) {
+    const sgemm_variant v = (sgemm_variant)strict[i].variant;
+    const sgemm__variant_calibration c = sgemm__calibration_of(v);
+    cr_assert_str_eq(sgemm_variant_get(v)->name, strict[i].name);
+    cr_assert(c.rate == strict[i].first && c.overhead == strict[i].overhead, "%s", strict[i].name);
+  }
+  for (i = 0; i < sizeof tensor / sizeof *tensor; i++) {
+    const sgemm_tensor_variant v = (sgemm_tensor_variant)tensor[i].variant;
+    const sgemm__tensor_calibration c = sgemm__tensor_calibration_of(v);
+    cr_assert_str_eq(sgemm_tensor_variant_get(v)->name, tensor[i].name);
+    cr_assert(c.k_block == tensor[i].first && c.overhead == tensor[i].overhead, "%s", tensor[i].name);
+  }
 }
 
 /* ---- Counts ------------------------------------------------------------------------------------------------------ */
@@ -208,15 +272,22 @@ Test(metrics, print_one_line) {
 
 /* ---- Occupancy --------------------------------------------------------------------------------------------------- */
 
-/* What an SM of an H200 has. */
 static sgemm_device h200(void) {
   sgemm_device d;
   memset(&d, 0, sizeof d);
+  d.code_arch = 90;
+  d.has_sm90a_code = 1;
+  d.multiprocessors = 132;
+  d.lanes = 128;
+  d.clock_mhz = 1980;
   d.threads_per_sm = 2048;
   d.blocks_per_sm = 32;
   d.registers_per_sm = 65536;
   d.shared_per_sm = 228 * 1024;
+  d.shared_per_block = 227 * 1024;
   d.shared_reserved = 1024;
+  d.l2_bytes = 50 << 20;
+  d.bandwidth_gbs = 4814.7;
   return d;
 }
 
@@ -260,7 +331,8 @@ Test(occupancy, of_a_variant) {
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
     const sgemm_occupancy want = sgemm_occupancy_of(&d, sgemm_variant_get((sgemm_variant)v)->threads, 128, 16384);
     cr_assert(sgemm_variant_occupancy((sgemm_variant)v, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_SUCCESS);
-    cr_assert(o.blocks == want.blocks && o.warps == want.warps && o.limit == want.limit, "row %d", v);
+    cr_assert(o.blocks == want.blocks && o.warps == want.warps && o.limit == want.limit, "%s",
+              sgemm_variant_get((sgemm_variant)v)->name);
   }
 }
 
@@ -274,7 +346,7 @@ static sgemm_params shape(int i) {
   sgemm_params p = sgemm_params_init(i % 2 ? SGEMM_T : SGEMM_N, i % 5 ? SGEMM_N : SGEMM_T, SIZES[i % SIZE_COUNT],
                                      SIZES[i / SIZE_COUNT % SIZE_COUNT], SIZES[i / SIZE_COUNT / SIZE_COUNT]);
   p.batch = 1 + i % 3;
-  if (i % 7 == 0) { /* the transposed product, whose operands trade places */
+  if (i % 7 == 0) { /* the transposed product: the kernel takes A and B exchanged */
     p.order = SGEMM_COL_MAJOR;
     p.lda = p.ldb = p.ldc = SIZES[SIZE_COUNT - 1];
     p.stride_c = p.ldc * SIZES[SIZE_COUNT - 1];
@@ -283,26 +355,32 @@ static sgemm_params shape(int i) {
 }
 enum { SHAPES = SIZE_COUNT * SIZE_COUNT * SIZE_COUNT };
 
-/* Real multiprocessor counts with every architecture that the implementation knows to differ, and what a block may have of
-   shared memory there (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"). */
+/* Real multiprocessor counts with every architecture of the code that the selection knows to differ, what a block may
+   have of shared memory there (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"), and
+   whether the code is for sm_90a. */
 static const int MULTIPROCESSORS[] = {1, 58, 108, 132, 142};
-static const int ARCHITECTURES[][2] = {{75, 64}, {80, 163}, {86, 99}, {89, 99}, {90, 227}, {100, 227}, {120, 99}};
-enum { ARCHITECTURE_COUNT = sizeof ARCHITECTURES / sizeof *ARCHITECTURES, MACHINES = 5 * ARCHITECTURE_COUNT };
+static const int ARCHITECTURES[][3] = {{75, 64, 0},  {80, 163, 0}, {86, 99, 0},   {89, 99, 0},
+                                       {90, 227, 0}, {90, 227, 1}, {100, 227, 0}, {120, 99, 0}};
+enum { ARCHITECTURE_COUNT = sizeof ARCHITECTURES / sizeof *ARCHITECTURES, DEVICES = 5 * ARCHITECTURE_COUNT };
 
-static sgemm_machine machine(int i) {
+static sgemm_device device(int i) {
   const int *arch = ARCHITECTURES[i / 5];
-  const sgemm_machine m = {
-      MULTIPROCESSORS[i % 5], arch[0], arch[0] <= 80 ? 64 : 128, 1800, 2000.0, arch[1] * 1024, 0, 40 << 20};
-  return m;
-}
-
-static sgemm_machine h200_machine(void) {
-  const sgemm_machine m = {132, 90, 128, 1980, 4814.7, 227 * 1024, 1, 50 << 20};
-  return m;
+  sgemm_device d = h200();
+  d.code_arch = arch[0];
+  d.shared_per_block = arch[1] * 1024;
+  d.has_sm90a_code = arch[2];
+  d.multiprocessors = MULTIPROCESSORS[i % 5];
+  d.lanes = arch[0] <= 80 ? 64 : 128;
+  d.clock_mhz = 1800;
+  d.bandwidth_gbs = 2000.0;
+  d.l2_bytes = 40 << 20;
+  return d;
 }
 
 static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
-  return a->variant == b->variant && a->ranks == b->ranks && a->planes == b->planes;
+  return a->variant == b->variant && a->tensor == b->tensor && a->cluster_k == b->cluster_k &&
+         a->split_k == b->split_k && a->stream_k == b->stream_k && a->repack_a == b->repack_a &&
+         a->repack_b == b->repack_b;
 }
 
 /* Addresses that no call may follow, since nothing is computed. */
@@ -315,257 +393,336 @@ static void point(sgemm_params *p, int64_t workspace_bytes) {
 
 /* The same answer for the same arguments, in whatever order and after whatever else is asked. */
 Test(selection, pure) {
-  const sgemm_machine m = h200_machine(), other_machine = machine(0);
+  const sgemm_device d = h200(), other_device = device(0);
   sgemm_plan first[SHAPES];
   int i;
-  compile(SGEMM_STAGE_COUNT);
+  compile(SGEMM_STAGE_ANY);
   for (i = 0; i < SHAPES; i++) {
     sgemm_params p = shape(i);
     p.workspace_bytes = i % 4 * (1 << 20);
-    first[i] = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+    first[i] = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
     cr_assert(sgemm_variant_get(first[i].variant) != NULL);
   }
   for (i = SHAPES - 1; i >= 0; i--) {
     sgemm_params p = shape(i), other = shape((i * 7 + 1) % SHAPES);
     sgemm_plan again;
     p.workspace_bytes = i % 4 * (1 << 20);
-    sgemm_select(&other, SGEMM_STAGE_doublebuffered, &other_machine);
-    again = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+    sgemm_select(&other, SGEMM_STAGE_doublebuffered, &other_device);
+    again = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
     cr_assert(same_plan(&again, &first[i]), "shape %d", i);
   }
 }
 
-Test(selection, only_compiled_rows_of_the_stage) {
-  const sgemm_machine m = h200_machine();
+Test(selection, only_compiled_variants_of_the_stage) {
+  const sgemm_device d = h200();
   int s, t, i;
-  for (s = 0; s <= SGEMM_STAGE_COUNT; s++)
-    for (t = 0; t <= SGEMM_STAGE_COUNT; t++) {
+  for (s = 0; s <= SGEMM_STAGE_ANY; s++)
+    for (t = 0; t <= SGEMM_STAGE_ANY; t++) {
       compile((sgemm_stage)s);
       for (i = 0; i < SHAPES; i += 5) {
         sgemm_params p = shape(i);
         sgemm_variant v;
         p.workspace_bytes = INT64_MAX;
-        v = sgemm_select(&p, (sgemm_stage)t, &m).variant;
-        if (s != SGEMM_STAGE_COUNT && t != SGEMM_STAGE_COUNT && s != t)
-          cr_assert(v == SGEMM_VARIANT_COUNT, "stage %d of a build with %d only", t, s);
+        v = sgemm_select(&p, (sgemm_stage)t, &d).variant;
+        if (s != SGEMM_STAGE_ANY && t != SGEMM_STAGE_ANY && s != t)
+          cr_assert(v == SGEMM_VARIANT_NONE, "stage %d of a build with %d only", t, s);
         else
-          cr_assert(v != SGEMM_VARIANT_COUNT && compiled[v] &&
-                        (t == SGEMM_STAGE_COUNT || sgemm_variant_get(v)->stage == (sgemm_stage)t),
+          cr_assert(v != SGEMM_VARIANT_NONE && sgemm_compiled(v) &&
+                        (t == SGEMM_STAGE_ANY || sgemm_variant_get(v)->stage == (sgemm_stage)t),
                     "stage %d of a build with %d", t, s);
       }
     }
-  memset(compiled, 0, sizeof compiled);
+  memset(sgemm__kernels, 0, sizeof sgemm__kernels);
   for (i = 0; i < SHAPES; i += 5) {
     const sgemm_params p = shape(i);
-    cr_assert(sgemm_select(&p, SGEMM_STAGE_COUNT, &m).variant == SGEMM_VARIANT_COUNT, "a build without any row");
+    cr_assert(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant == SGEMM_VARIANT_NONE, "a build without any variant");
   }
 }
 
 Test(selection, production_goes_first) {
-  const sgemm_machine m = h200_machine();
+  const sgemm_device d = h200();
   int i;
-  compile(SGEMM_STAGE_COUNT);
+  compile(SGEMM_STAGE_ANY);
   for (i = 0; i < SHAPES; i++) {
     const sgemm_params p = shape(i);
-    cr_assert(sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_COUNT, &m).variant)->production, "shape %d", i);
+    cr_assert(sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant)->production, "shape %d", i);
   }
 }
 
-/* 1 if an operand's rows start on 16 bytes each, and matrices are whole rows apart: nothing to pack. */
-static int taken(const float *X, int64_t ld, int64_t batch, int64_t stride) {
+/* 1 if an operand's rows all start on 16 bytes, and matrices are whole rows apart: a tensor map can describe it. */
+static int mappable(const float *X, int64_t ld, int64_t batch, int64_t stride) {
   return ((uintptr_t)X | (uintptr_t)(4 * ld)) % 16 == 0 && (batch == 1 || stride % ld == 0);
 }
 
-/* Nor is there if B of op NN has but few rows of C or a short k to go with, or is to be packed along k and finds no room. In
-   column-major order it is A. */
-static int packs_nothing(const sgemm_params *p) {
-  const int row_major = p->order == SGEMM_ROW_MAJOR;
-  const int64_t rows = row_major ? p->m : p->n, columns = row_major ? p->n : p->m;
-  const int turned = p->op_a == SGEMM_N && p->op_b == SGEMM_N && rows > 2048 && p->k >= 512 &&
-                     p->workspace_bytes >= 4 * ((columns + 127) / 128 * 128) * ((p->k + 63) / 64 * 64) *
-                                               ((row_major ? p->stride_b : p->stride_a) == 0 ? 1 : p->batch);
-  return !turned && taken(p->A, p->lda, p->batch, p->stride_a) && taken(p->B, p->ldb, p->batch, p->stride_b);
+/* Bytes of an operand of so many rows, packed K-major. */
+static int64_t packed_bytes(int64_t rows, int64_t k, int64_t batch, int64_t stride) {
+  return 4 * ((rows + 127) / 128 * 128) * ((k + 63) / 64 * 64) * (stride == 0 ? 1 : batch);
 }
 
-/* The same for a row that packs. Of R tiles that `planes` SMs share, each has one or two jobs: the SMs' ranges meet R
-   boundaries of tiles, of which every one at which a range begins costs no second job. */
-static void check_packed_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry,
-                                  int i, int which) {
+/* The operands of the kernel, which takes A and B exchanged in column-major order, that a plan of a tma variant
+   repacks: those that tensor maps cannot describe, and B of op NN from 2049 rows of C and a k of 512 on, where the
+   workspace has room for it besides the rest of the plan. */
+static void check_repacks(const sgemm_params *p, const sgemm_plan *plan, int i, int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
-  const int64_t rest = plan->planes > 1 ? tiles % plan->planes : 0;
-  const int packs = p->alpha != 0.0f && p->k > 0 && !packs_nothing(p);
-  int64_t blocks = tiles - rest, share;
-  for (share = 0; share < plan->planes && rest > 0; share++)
-    blocks += 1 + ((share + 1) * rest - 1) / plan->planes - share * rest / plan->planes;
-  cr_assert(launches == packs + 1 + (rest > 0), "%s, shape %d, machine %d: %d launches", entry, i, which, launches);
-  cr_assert(!packs || (launched[0].number == SGEMM__PACK && launched[0].grid.y == 1 && launched[0].grid.z == 1));
-  cr_assert(launched[packs].number == (int)plan->variant && launched[packs].grid.x == blocks &&
-                launched[packs].grid.ranks == 1 && launched[packs].grid.shared == (unsigned)v->shared &&
-                launched[packs].grid.threads == (unsigned)v->threads,
-            "%s, shape %d, machine %d: %u blocks, want %lld", entry, i, which, launched[packs].grid.x,
-            (long long)blocks);
-  cr_assert((int64_t)launched[packs].grid.y * launched[packs].grid.z >= p->batch);
-  cr_assert(rest == 0 || launched[packs + 1].number == SGEMM__SUM_SHARES);
+  const int row_major = p->order == SGEMM_ROW_MAJOR;
+  const int64_t m = row_major ? p->m : p->n, n = row_major ? p->n : p->m;
+  const int64_t stride_a = row_major ? p->stride_a : p->stride_b, stride_b = row_major ? p->stride_b : p->stride_a;
+  const int map_a = mappable(row_major ? p->A : p->B, row_major ? p->lda : p->ldb, p->batch, stride_a);
+  const int map_b = mappable(row_major ? p->B : p->A, row_major ? p->ldb : p->lda, p->batch, stride_b);
+  const int64_t bytes_a = map_a ? 0 : packed_bytes(m, p->k, p->batch, stride_a);
+  const int64_t bytes_b = packed_bytes(n, p->k, p->batch, stride_b);
+  const int64_t partials = 4 * 2 * (int64_t)plan->stream_k * v->BM * v->BN;
+  const int faster = p->op_a == SGEMM_N && p->op_b == SGEMM_N && m > 2048 && p->k >= 512 &&
+                     p->workspace_bytes >= bytes_a + bytes_b + partials;
+  cr_assert(plan->repack_a == !map_a && plan->repack_b == (!map_b || faster), "shape %d, device %d: repack %d, %d", i,
+            which, plan->repack_a, plan->repack_b);
 }
 
-/* What a launch of a plan must be, from its definition. */
+/* The launches of a tma variant. Persistent blocks, `stream_k` of them where the last wave is partial, otherwise no
+   more than tiles or than fit on the device, compute the tiles of the batch. Each makes room for the next block after
+   32768 of k. */
+static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry, int i,
+                               int which) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int64_t slots = (int64_t)current.multiprocessors * v->resident, all = tiles * p->batch;
+  const int64_t rest = plan->stream_k > 0 ? all % plan->stream_k : 0;
+  const int64_t persistent = rest > 0 ? plan->stream_k : all < slots ? all : slots;
+  const int64_t waves = rest > 0 ? all / persistent : (all + persistent - 1) / persistent;
+  const int64_t tiles_per_block = 32768 / (p->k + 1) + 1;
+  const int64_t blocks = persistent * (waves <= tiles_per_block ? 1 : (waves + tiles_per_block - 1) / tiles_per_block);
+  const int repacks = plan->repack_a || plan->repack_b;
+  int l;
+  check_repacks(p, plan, i, which);
+  cr_assert(launches == repacks + 1 + (rest > 0), "%s, shape %d, device %d: %d launches", entry, i, which, launches);
+  cr_assert(!repacks || launched[0].kernel == SGEMM__PACK);
+  cr_assert(launched[repacks].kernel == (int)plan->variant && launched[repacks].grid.x == blocks &&
+                launched[repacks].grid.shared == (unsigned)v->shared &&
+                launched[repacks].grid.threads == (unsigned)v->threads && launched[repacks].args.batch == p->batch,
+            "%s, shape %d, device %d: %u blocks, want %lld", entry, i, which, launched[repacks].grid.x,
+            (long long)blocks);
+  cr_assert(rest == 0 || launched[repacks + 1].kernel == SGEMM__REDUCE_STREAM_K);
+  for (l = 0; l < launches; l++)
+    cr_assert(launched[l].grid.y == 1 && launched[l].grid.z == 1 && launched[l].grid.cluster == 1, "launch %d", l);
+}
+
+/* What the launches of a strict plan must be, from its definition. */
 static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const char *entry, int i, int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int swap = p->order == SGEMM_COL_MAJOR;
   const int64_t m = swap ? p->n : p->m, n = swap ? p->m : p->n;
   const int64_t tiles = (m + v->BM - 1) / v->BM * ((n + v->BN - 1) / v->BN);
-  const int64_t blocks = tiles * plan->ranks * plan->planes;
+  const int64_t blocks = tiles * plan->cluster_k * plan->split_k;
   int l;
-  if (v->packs) {
-    check_packed_launches(p, plan, tiles, entry, i, which);
+  cr_assert(plan->tensor == SGEMM_TENSOR_VARIANT_NONE, "%s, shape %d, device %d", entry, i, which);
+  if (v->uses_tma) {
+    check_tma_launches(p, plan, tiles, entry, i, which);
     return;
   }
-  cr_assert(launches == (plan->planes > 1 ? 2 : 1), "%s, shape %d, machine %d: %d launches", entry, i, which, launches);
-  cr_assert(launched[0].number == (int)plan->variant && launched[0].grid.x == blocks &&
-                launched[0].grid.ranks == (unsigned)plan->ranks && launched[0].grid.shared == (unsigned)v->shared &&
-                launched[0].grid.threads == (unsigned)v->threads,
-            "%s, shape %d, machine %d: %s in %u blocks, want %s in %lld", entry, i, which,
-            launched[0].number < SGEMM_VARIANT_COUNT ? sgemm_variant_get((sgemm_variant)launched[0].number)->name
-                                                     : "a sum",
+  cr_assert(!plan->repack_a && !plan->repack_b && plan->stream_k == 0, "%s, shape %d, device %d", entry, i, which);
+  cr_assert(launches == (plan->split_k > 1 ? 2 : 1), "%s, shape %d, device %d: %d launches", entry, i, which, launches);
+  cr_assert(launched[0].kernel == (int)plan->variant && launched[0].grid.x == blocks &&
+                launched[0].grid.cluster == (unsigned)plan->cluster_k &&
+                launched[0].grid.shared == (unsigned)v->shared && launched[0].grid.threads == (unsigned)v->threads,
+            "%s, shape %d, device %d: %s in %u blocks, want %s in %lld", entry, i, which,
+            launched[0].kernel < SGEMM_VARIANT_COUNT ? sgemm_variant_get((sgemm_variant)launched[0].kernel)->name
+                                                     : "another kernel",
             launched[0].grid.x, v->name, (long long)blocks);
-  cr_assert(launches == 1 || (launched[1].number == SGEMM__SUM_PLANES && launched[1].grid.ranks == 1));
+  cr_assert(launches == 1 || (launched[1].kernel == SGEMM__REDUCE_SPLIT_K && launched[1].grid.cluster == 1));
   for (l = 0; l < launches; l++)
     cr_assert((int64_t)launched[l].grid.y * launched[l].grid.z >= p->batch && launched[l].args.batch == p->batch);
 }
 
-/* Whatever is selected the machine can do: sgemm_run_plan() takes it, and sgemm_run() launches it. */
+/* Whatever is selected the device can do: sgemm_run_plan() takes it, and sgemm_run() launches it. */
 Test(selection, possible) {
   static const int64_t workspaces[] = {0, 32 << 20};
-  int seen_ranks = 0, seen_planes = 0, which, w, i;
-  compile(SGEMM_STAGE_COUNT);
-  for (which = 0; which < MACHINES; which++)
+  int seen_cluster_k = 0, seen_split_k = 0, seen_stream_k = 0, seen_repack_b = 0, which, w, i;
+  compile(SGEMM_STAGE_ANY);
+  for (which = 0; which < DEVICES; which++)
     for (w = 0; w < 2; w++)
       for (i = 0; i < SHAPES; i++) {
-        const sgemm_machine m = current = machine(which);
+        const sgemm_device d = current = device(which);
         sgemm_params p = shape(i);
         const sgemm_variant_info *v;
         sgemm_plan plan;
         sgemm_status status;
         point(&p, workspaces[w]);
-        plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+        plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
         v = sgemm_variant_get(plan.variant);
-        cr_assert(v != NULL && plan.planes >= 1, "shape %d, machine %d", i, which);
-        cr_assert(plan.ranks == 1 ||
-                      (m.arch >= 90 && v->split && (plan.ranks == 2 || plan.ranks == 4 || plan.ranks == 8)),
-                  "shape %d, machine %d: %s with %d ranks", i, which, v->name, plan.ranks);
-        cr_assert(plan.planes == 1 || (workspaces[w] > 0 && sgemm__cuts(v)), "shape %d, machine %d: %s with %d planes",
-                  i, which, v->name, plan.planes);
-        cr_assert(sgemm_plan_workspace(&plan, &p) <= workspaces[w], "shape %d, machine %d", i, which);
-        cr_assert(v->shared <= m.shared_per_block, "shape %d, machine %d: %s takes %d bytes of shared memory", i, which,
+        cr_assert(v != NULL && plan.split_k >= 1 && plan.stream_k >= 0, "shape %d, device %d", i, which);
+        cr_assert(plan.cluster_k == 1 || (d.code_arch >= 90 && v->cluster_split_k &&
+                                          (plan.cluster_k == 2 || plan.cluster_k == 4 || plan.cluster_k == 8)),
+                  "shape %d, device %d: %s with cluster_k %d", i, which, v->name, plan.cluster_k);
+        cr_assert(plan.split_k == 1 || (workspaces[w] > 0 && sgemm__can_split_k(v) && !v->uses_tma),
+                  "shape %d, device %d: %s with split_k %d", i, which, v->name, plan.split_k);
+        cr_assert(plan.stream_k == 0 || (workspaces[w] > 0 && plan.stream_k > 1 && v->uses_tma),
+                  "shape %d, device %d: %s with stream_k %d", i, which, v->name, plan.stream_k);
+        cr_assert(!v->uses_tma || d.has_sm90a_code, "shape %d, device %d: %s", i, which, v->name);
+        cr_assert(sgemm_plan_workspace(&plan, &p) <= workspaces[w], "shape %d, device %d", i, which);
+        cr_assert(v->shared <= d.shared_per_block, "shape %d, device %d: %s takes %d bytes of shared memory", i, which,
                   v->name, v->shared);
         launches = 0;
         status = sgemm_run_plan(&plan, &p, NULL);
-        cr_assert(status == SGEMM_SUCCESS, "shape %d, machine %d: status %d", i, which, status);
+        cr_assert(status == SGEMM_SUCCESS, "shape %d, device %d: status %d", i, which, status);
         check_launches(&p, &plan, "sgemm_run_plan", i, which);
         launches = 0;
         status = sgemm_run(&p, NULL);
-        cr_assert(status == SGEMM_SUCCESS, "shape %d, machine %d: status %d", i, which, status);
+        cr_assert(status == SGEMM_SUCCESS, "shape %d, device %d: status %d", i, which, status);
         check_launches(&p, &plan, "sgemm_run", i, which);
-        seen_ranks += plan.ranks > 1;
-        seen_planes += plan.planes > 1;
+        seen_cluster_k += plan.cluster_k > 1;
+        seen_split_k += plan.split_k > 1;
+        seen_stream_k += plan.stream_k > 1;
+        seen_repack_b += plan.repack_b;
       }
-  cr_assert(seen_ranks > 0 && seen_planes > 0, "%d plans with ranks, %d with planes", seen_ranks, seen_planes);
+  cr_assert(seen_cluster_k > 0 && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
+            "plans with cluster_k %d, split_k %d, stream_k %d, repack_b %d", seen_cluster_k, seen_split_k,
+            seen_stream_k, seen_repack_b);
 }
 
-/* A short k leaves little time to wait for C in, where beta asks for it: rows of more blocks an SM do so beside each other. */
+/* Down from the workspace of the best plan, each time to what the plan in use takes and to a byte less: the plan that
+   is selected fits and runs, in every mode. */
+Test(selection, near_the_workspace_limit) {
+  static const sgemm_mode modes[] = {SGEMM_STRICT, SGEMM_TENSOR, SGEMM_TENSOR_FULL};
+  int seen_tensor = 0, seen_repack_a = 0, seen_repack_b = 0, limits = 0, mode, misaligned, i;
+  compile(SGEMM_STAGE_ANY);
+  current = h200();
+  for (mode = 0; mode < 3; mode++)
+    for (misaligned = 0; misaligned < 2; misaligned++) /* 1: tensor maps cannot describe A */
+      for (i = 0; i < SHAPES; i += 3) {
+        sgemm_params p = shape(i);
+        int64_t limit = INT64_MAX - 15;
+        int less = 0;
+        p.mode = modes[mode];
+        for (; limit >= 0; limits++) {
+          sgemm_plan plan;
+          sgemm_status status;
+          int64_t bytes;
+          point(&p, limit);
+          p.A += misaligned;
+          plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
+          bytes = sgemm_plan_workspace(&plan, &p);
+          cr_assert(plan.variant != SGEMM_VARIANT_NONE && bytes <= limit, "mode %d, shape %d: %lld bytes of %lld", mode,
+                    i, (long long)bytes, (long long)limit);
+          launches = 0;
+          status = sgemm_run_plan(&plan, &p, NULL);
+          cr_assert(status == SGEMM_SUCCESS, "mode %d, shape %d, %lld bytes: status %d (%s)", mode, i, (long long)limit,
+                    status, sgemm_status_string(status));
+          if (plan.tensor == SGEMM_TENSOR_VARIANT_NONE)
+            check_launches(&p, &plan, "sgemm_run_plan", i, 0);
+          launches = 0;
+          status = sgemm_run(&p, NULL);
+          cr_assert(status == SGEMM_SUCCESS, "mode %d, shape %d, %lld bytes: status %d (%s)", mode, i, (long long)limit,
+                    status, sgemm_status_string(status));
+          if (plan.tensor == SGEMM_TENSOR_VARIANT_NONE)
+            check_launches(&p, &plan, "sgemm_run", i, 0);
+          if (bytes > 0 && limit == bytes) {
+            p.workspace_bytes--;
+            cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE, "mode %d, shape %d", mode, i);
+          }
+          seen_tensor += plan.tensor != SGEMM_TENSOR_VARIANT_NONE;
+          seen_repack_a += plan.repack_a;
+          seen_repack_b += plan.repack_b;
+          less = limit == bytes; /* the plan takes all there is: a byte less next */
+          limit = bytes - less;
+        }
+      }
+  cr_assert(seen_tensor > 0 && seen_repack_a > 0 && seen_repack_b > 0, "%d limits: %d tensor plans, %d and %d repacks",
+            limits, seen_tensor, seen_repack_a, seen_repack_b);
+}
+
+/* With a short k, a wait for C, which beta asks for, takes a large share of the time. Variants with more blocks an SM
+   overlap these waits. */
 Test(selection, beta_counts) {
-  const sgemm_machine m = h200_machine();
+  const sgemm_device d = h200();
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 8192, 8192, 64);
   sgemm_plan plan;
-  compile(SGEMM_STAGE_COUNT);
+  compile(SGEMM_STAGE_ANY);
   point(&p, 0);
-  plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
   cr_assert(sgemm_variant_get(plan.variant)->stage == SGEMM_STAGE_tma, "%s", sgemm_variant_get(plan.variant)->name);
   p.beta = 0.5f;
-  plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
   cr_assert(sgemm_variant_get(plan.variant)->stage == SGEMM_STAGE_async, "%s", sgemm_variant_get(plan.variant)->name);
 }
 
-/* Where operands are more than the L2 holds, shares are whole parts of tiles, so that who takes in the same does so at the same
-   time; where it holds them, every SM has a share. */
+/* Where operands are more than the L2 holds, stream-K units are whole parts of tiles, so that tiles which load the same
+   rows do so at the same time. Where the L2 holds them, every SM has a unit. */
 Test(selection, the_l2_counts) {
-  sgemm_machine m = h200_machine();
+  sgemm_device d = h200();
   sgemm_params p = sgemm_params_init(SGEMM_T, SGEMM_N, 256, 256, 100000);
   int large;
-  compile(SGEMM_STAGE_COUNT);
+  compile(SGEMM_STAGE_ANY);
   point(&p, INT64_MAX);
   for (large = 0; large < 2; large++) {
-    const sgemm_plan plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
+    const sgemm_plan plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
     const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
     const int tiles = 256 / v->BM * (256 / v->BN);
-    cr_assert(v->packs && plan.planes > tiles && (plan.planes % tiles == 0) == !large, "%s in %d shares", v->name,
-              plan.planes);
-    m.l2_bytes = 1 << 30;
+    cr_assert(v->uses_tma && plan.stream_k > tiles && (plan.stream_k % tiles == 0) == !large, "%s with stream_k %d",
+              v->name, plan.stream_k);
+    d.l2_bytes = 1 << 30;
   }
 }
 
-/* Of tiles that keep the SMs at work alike, those that take in less are chosen, since that takes power. */
+/* Of tiles that keep the SMs equally busy, those that load fewer bytes are chosen, since loads take power. */
 Test(selection, power_counts) {
-  const sgemm_machine m = h200_machine();
+  const sgemm_device d = h200();
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 128, 4096, 4096);
   const sgemm_variant_info *v;
-  compile(SGEMM_STAGE_COUNT);
+  compile(SGEMM_STAGE_ANY);
   point(&p, INT64_MAX);
-  v = sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_COUNT, &m).variant);
-  cr_assert(v->packs && v->BM * v->BN >= 8192, "%s", v->name);
+  v = sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant);
+  cr_assert(v->uses_tma && v->BM * v->BN >= 8192, "%s", v->name);
 }
 
-/* A row runs in ranks that follow from k alone, whatever is free: sgemm_run_variant()'s bits depend on neither m nor batch. */
-Test(selection, a_row_alone_is_cut_by_k_alone) {
+/* sgemm_run_variant() takes clusters whose size follows from k alone, whatever is free: its bits depend on neither m
+   nor the batch. */
+Test(selection, one_variant_is_split_by_k_alone) {
   int v, i;
-  compile(SGEMM_STAGE_COUNT);
-  current = h200_machine();
+  compile(SGEMM_STAGE_ANY);
+  current = h200();
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-    unsigned ranks[SIZE_COUNT] = {0}, most = 1;
+    unsigned cluster_k[SIZE_COUNT] = {0}, largest = 1;
     for (i = 0; i < SHAPES; i++) {
       sgemm_params p = shape(i);
-      unsigned *of_k = &ranks[i / SIZE_COUNT / SIZE_COUNT];
+      unsigned *of_k = &cluster_k[i / SIZE_COUNT / SIZE_COUNT];
       point(&p, INT64_MAX);
       launches = 0;
       cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_SUCCESS);
-      cr_assert(launches == 1 || (launches == 2 && launched[0].number == SGEMM__PACK));
+      cr_assert(launches == 1 || (launches == 2 && launched[0].kernel == SGEMM__PACK));
       launched[0] = launched[launches - 1];
-      cr_assert(launched[0].number == v);
-      *of_k = *of_k > 0 ? *of_k : launched[0].grid.ranks;
-      cr_assert(launched[0].grid.ranks == *of_k, "%s, shape %d", sgemm_variant_get((sgemm_variant)v)->name, i);
-      most = *of_k > most ? *of_k : most;
+      cr_assert(launched[0].kernel == v);
+      *of_k = *of_k > 0 ? *of_k : launched[0].grid.cluster;
+      cr_assert(launched[0].grid.cluster == *of_k, "%s, shape %d", sgemm_variant_get((sgemm_variant)v)->name, i);
+      largest = *of_k > largest ? *of_k : largest;
     }
-    cr_assert(most == (sgemm_variant_get((sgemm_variant)v)->split ? 8 : 1));
+    cr_assert(largest == (sgemm_variant_get((sgemm_variant)v)->cluster_split_k ? 8 : 1));
   }
 }
 
-/* With as much as sgemm_workspace_query() says a call is at its best; the best plan is gone with 16 bytes less, or packs
-   less. */
+/* With as much as sgemm_workspace_query() says a call is at its best; with 16 bytes less there is another plan. */
 Test(selection, workspace_query) {
   int with = 0, which, i;
-  compile(SGEMM_STAGE_COUNT);
-  for (which = 0; which < MACHINES; which++)
+  compile(SGEMM_STAGE_ANY);
+  for (which = 0; which < DEVICES; which++)
     for (i = 0; i < SHAPES; i++) {
-      const sgemm_machine m = current = machine(which);
-      sgemm_params p = shape(i), roomy = p;
+      const sgemm_device d = current = device(which);
+      sgemm_params p = shape(i), unlimited = p;
       sgemm_plan best, plan;
       int64_t bytes = -1;
-      roomy.workspace_bytes = INT64_MAX;
-      best = sgemm_select(&roomy, SGEMM_STAGE_COUNT, &m);
+      unlimited.workspace_bytes = INT64_MAX;
+      best = sgemm_select(&unlimited, SGEMM_STAGE_ANY, &d);
       cr_assert(sgemm_workspace_query(&p, &bytes) == SGEMM_SUCCESS);
-      cr_assert(bytes == sgemm_plan_workspace(&best, &roomy) && bytes >= 0, "shape %d, machine %d", i, which);
+      cr_assert(bytes == sgemm_plan_workspace(&best, &unlimited) && bytes >= 0, "shape %d, device %d", i, which);
       point(&p, bytes);
-      plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
-      cr_assert(same_plan(&plan, &best), "shape %d, machine %d", i, which);
+      plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+      cr_assert(same_plan(&plan, &best), "shape %d, device %d", i, which);
       launches = 0;
       cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS);
       check_launches(&p, &best, "sgemm_run", i, which);
       if (bytes > 0) {
         p.workspace_bytes = bytes - 16;
-        plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &m);
-        cr_assert(!same_plan(&plan, &best) || sgemm_plan_workspace(&best, &p) < bytes, "shape %d, machine %d", i,
-                  which);
-        cr_assert(sgemm_plan_workspace(&plan, &p) < bytes, "shape %d, machine %d", i, which);
+        plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+        cr_assert(!same_plan(&plan, &best), "shape %d, device %d", i, which);
+        cr_assert(sgemm_plan_workspace(&plan, &p) < bytes, "shape %d, device %d", i, which);
         with++;
       }
     }
@@ -573,43 +730,53 @@ Test(selection, workspace_query) {
   cr_assert(sgemm_workspace_query(NULL, NULL) == SGEMM_ERROR_PARAMS);
 }
 
-/* Planes in rows of whole 16 bytes, for each matrix of the batch; more than there can be is told from what wraps to 0. */
+/* Partitions have rows of whole 16 bytes, for each matrix of the batch; more than there can be is told from what wraps
+   to 0. */
 Test(selection, workspace_of_a_plan) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
-  sgemm_plan plan = {SGEMM_async_64x64x16_8x4, 1, 3};
+  sgemm_plan plan = sgemm_variant_plan(SGEMM_async_64x64x16_8x4, &p);
+  plan.split_k = 3;
   p.batch = 2;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 3 * 2 * 5 * 32);
   p.order = SGEMM_COL_MAJOR;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 3 * 2 * 6 * 32);
-  plan.planes = 1;
+  plan.split_k = 1;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 0);
   p = sgemm_params_init(SGEMM_N, SGEMM_N, 1 << 14, 1 << 14, 1);
   p.batch = INT64_C(1) << 31;
-  plan.planes = 8;
+  plan.split_k = 8;
   cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
-  plan.variant = SGEMM_tma_64x128x64_16x8;
+  plan = sgemm_variant_plan(SGEMM_tma_64x128x64_16x8, &p);
+  plan.stream_k = 8;
   for (p.batch = 0; p.batch < 2; p.batch++) {
     p.m = p.n = p.k = INT64_C(1) << 40;
     cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
   }
   p = sgemm_params_init(SGEMM_N, SGEMM_N, 129, 5, 65);
-  plan.planes = 1;
+  plan = sgemm_variant_plan(SGEMM_tma_64x128x64_16x8, &p);
+  cr_assert(plan.repack_a == 1 && plan.repack_b == 1 && plan.cluster_k == 1 && plan.split_k == 1 &&
+            plan.stream_k == 0 && plan.tensor == SGEMM_TENSOR_VARIANT_NONE);
   cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 128) * 128);
-  plan.planes = 3;
+  plan.stream_k = 3;
   cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 128) * 128 + 4 * 3 * 2 * 64 * 128);
-  plan.planes = 1;
-  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2048, 8, 512);
-  p.workspace_bytes = 4 * 128 * 512;
-  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "rows of 16 bytes are taken as they are");
-  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2049, 8, 512);
-  p.workspace_bytes = 4 * 128 * 512;
-  cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * 128 * 512, "more rows are worth it to pack B");
-  p.workspace_bytes--;
-  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "if there is room");
-  p = sgemm_params_init(SGEMM_N, SGEMM_N, 2049, 8, 508);
-  p.workspace_bytes = 4 * 128 * 512;
-  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "a shorter k is not");
-  p = sgemm_params_init(SGEMM_N, SGEMM_T, 2049, 8, 512);
-  p.workspace_bytes = 4 * 128 * 512;
-  cr_assert(sgemm_plan_workspace(&plan, &p) == 0, "B is along k");
+}
+
+/* The bytes that a tma plan takes after the decision which operands are repacked, with a workspace of so many bytes. */
+static int64_t decided_bytes(int op_b, int64_t m, int64_t n, int64_t k, int64_t workspace_bytes) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, (sgemm_op)op_b, m, n, k);
+  sgemm_plan plan = sgemm_variant_plan(SGEMM_tma_64x128x64_16x8, &p);
+  const sgemm__args args = sgemm__args_of(&p);
+  cr_assert(!plan.repack_a && !plan.repack_b, "the plainest plan packs nothing that tensor maps can describe");
+  sgemm__decide_repack(&plan, &args, workspace_bytes);
+  cr_assert(!plan.repack_a && plan.repack_b == (sgemm_plan_workspace(&plan, &p) > 0));
+  return sgemm_plan_workspace(&plan, &p);
+}
+
+Test(selection, repack_of_b) {
+  const int64_t room = 4 * 128 * 512;
+  cr_assert(decided_bytes(SGEMM_N, 2048, 8, 512, room) == 0, "up to 2048 rows B is not repacked");
+  cr_assert(decided_bytes(SGEMM_N, 2049, 8, 512, room) == 4 * 128 * 512, "with more rows it is faster to repack B");
+  cr_assert(decided_bytes(SGEMM_N, 2049, 8, 512, room - 1) == 0, "the workspace has no room");
+  cr_assert(decided_bytes(SGEMM_N, 2049, 8, 508, room) == 0, "k is too short");
+  cr_assert(decided_bytes(SGEMM_T, 2049, 8, 512, room) == 0, "B is K-major");
 }
