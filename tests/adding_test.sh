@@ -51,7 +51,7 @@ passes() {
   local tree=$work/$1
   gcc -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1 "-DSGEMM_STAGE=$2" -I"$tree" "$tree/tests/variants_test.c" \
     "$tree/tests/testing.c" "$tree/cpu/sgemm.c" -lcriterion -lopenblas -lpthread -lm -o "$work/suite" &&
-    SGEMM_TEST_FULL=0 SGEMM_TEST_REDUCED=1 "$work/suite" --filter "$3"
+    env -u SGEMM_TEST_FULL OPENBLAS_NUM_THREADS=1 "$root/bazel/own_pid.sh" "$work/suite" --filter "$3"
 }
 
 # changed TREE: the files that differ from the tree's.
