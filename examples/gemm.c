@@ -5,7 +5,8 @@
    Fortran order, whose matrices lie interleaved element by element, is put in C order first. */
 #define _XOPEN_SOURCE 700 /* mkstemp(), realpath(), fsync(), sigaction() */
 
-#include "examples/machine.h"
+#include <cuda_runtime.h>
+
 #include "examples/npy.h"
 #include "sgemm.h"
 
@@ -63,16 +64,22 @@ typedef struct options {
   const char *a, *b, *c, *out; /* files; c: NULL if there is none */
   int trans_a, trans_b;
   float alpha, beta;
-  sgemm_stage stage; /* SGEMM_STAGE_COUNT: any */
+  sgemm_stage stage; /* SGEMM_STAGE_ANY: all */
 } options;
 
 static const struct {
   const char *name, *idea;
 } stages[] = {
-#define STAGE(stage, idea) {#stage, idea},
+#define STAGE(stage, cluster_k, tma, idea) {#stage, idea},
     SGEMM_STAGES(STAGE)
 #undef STAGE
 };
+
+/* The device that multiplies, for people. */
+static const char *device_name(void) {
+  static sgemm_device device;
+  return sgemm_device_query(-1, &device) == SGEMM_SUCCESS ? device.name : "GPU";
+}
 
 static _Noreturn void help(void) {
   int i;
@@ -91,7 +98,7 @@ static _Noreturn void help(void) {
          "  --beta Y      default 0; any other needs --c\n"
          "  --c C0.npy    needs --beta\n"
          "  --stage NAME  the best kernel of one stage, not of all:\n",
-         machine_name());
+         device_name());
   for (i = 0; i < SGEMM_STAGE_COUNT; i++)
     printf("    %-15s %s\n", stages[i].name, stages[i].idea);
   exit(fflush(stdout) == 0 ? 0 : 2);
@@ -153,7 +160,7 @@ static options parse(char **argv) {
   o.trans_b = transposed(ops, 1);
   o.alpha = number("--alpha", alpha);
   o.beta = beta != NULL ? number("--beta", beta) : 0.0f;
-  o.stage = stage != NULL ? stage_of(stage) : SGEMM_STAGE_COUNT;
+  o.stage = stage != NULL ? stage_of(stage) : SGEMM_STAGE_ANY;
   if (o.c == NULL && o.beta != 0.0f)
     fail("--beta %s needs --c", beta);
   if (o.c != NULL && beta == NULL)
@@ -295,46 +302,47 @@ static int64_t ld_of(const operand *x) {
 
 static int64_t stride_of(const operand *x) { return x->batch > 1 ? x->rows * x->cols : 0; }
 
-/* The machine's memory for an operand, and its data in there unless that does not matter. */
-static float *place(const operand *x, int with_data) {
-  float *memory = machine_alloc(bytes_of(x));
-  if (memory == NULL)
-    fail("out of memory: the %s has no %zu bytes for shape %s", machine_name(), bytes_of(x), x->shape);
-  if (with_data && machine_upload(memory, x->array.data, bytes_of(x)) != 0)
-    fail("the copy to the %s failed", machine_name());
-  return memory;
+/* Device memory for an operand, with its data unless nothing reads them. */
+static float *upload(const operand *x, int with_data) {
+  void *memory;
+  if (cudaMalloc(&memory, bytes_of(x)) != cudaSuccess)
+    fail("out of memory: the %s has no %zu bytes for shape %s", device_name(), bytes_of(x), x->shape);
+  if (with_data && cudaMemcpy(memory, x->array.data, bytes_of(x), cudaMemcpyHostToDevice) != cudaSuccess)
+    fail("the copy to the %s failed", device_name());
+  return (float *)memory;
 }
 
 /* The workspace of the stage's best plan, where there is memory for it. */
-static void make_room(sgemm_params *p, sgemm_stage stage) {
-  sgemm_params roomy = *p;
-  sgemm_machine machine;
+static void allocate_workspace(sgemm_params *p, sgemm_stage stage) {
+  sgemm_params unlimited = *p;
+  sgemm_device device;
   sgemm_plan plan;
-  roomy.workspace_bytes = INT64_MAX;
-  if (sgemm_check(p) != SGEMM_SUCCESS || sgemm_machine_query(&machine) != SGEMM_SUCCESS)
+  int64_t bytes;
+  unlimited.workspace_bytes = INT64_MAX;
+  if (sgemm_check(p) != SGEMM_SUCCESS || sgemm_device_query(-1, &device) != SGEMM_SUCCESS)
     return; /* sgemm_run_stage() says why */
-  plan = sgemm_select(&roomy, stage, &machine);
-  p->workspace_bytes = sgemm_plan_workspace(&plan, p);
-  p->workspace = p->workspace_bytes > 0 ? machine_alloc((size_t)p->workspace_bytes) : NULL;
-  if (p->workspace == NULL)
-    p->workspace_bytes = 0;
+  plan = sgemm_select(&unlimited, stage, &device);
+  bytes = plan.variant == SGEMM_VARIANT_NONE ? 0 : sgemm_plan_workspace(&plan, p);
+  if (bytes > 0 && cudaMalloc(&p->workspace, (size_t)bytes) == cudaSuccess)
+    p->workspace_bytes = bytes;
 }
 
 static void multiply(const options *o, const operand *a, const operand *b, operand *c, int64_t k) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, c->rows, c->cols, k);
   float *A, *B, *C;
   sgemm_status status;
-  int error;
-  if (!machine_present())
-    fail("there is no %s to run on", machine_name());
+  cudaError_t error;
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+    fail("there is no GPU to run on");
   p.order = c->array.fortran ? SGEMM_COL_MAJOR : SGEMM_ROW_MAJOR;
   p.op_a = o->trans_a != (a->array.fortran != c->array.fortran) ? SGEMM_T : SGEMM_N;
   p.op_b = o->trans_b != (b->array.fortran != c->array.fortran) ? SGEMM_T : SGEMM_N;
   p.alpha = o->alpha;
   p.beta = o->beta;
-  p.A = A = place(a, 1);
-  p.B = B = place(b, 1);
-  p.C = C = place(c, o->beta != 0.0f);
+  p.A = A = upload(a, 1);
+  p.B = B = upload(b, 1);
+  p.C = C = upload(c, o->beta != 0.0f);
   p.lda = ld_of(a);
   p.ldb = ld_of(b);
   p.ldc = ld_of(c);
@@ -342,20 +350,21 @@ static void multiply(const options *o, const operand *a, const operand *b, opera
   p.stride_a = stride_of(a);
   p.stride_b = stride_of(b);
   p.stride_c = stride_of(c);
-  make_room(&p, o->stage);
+  allocate_workspace(&p, o->stage);
 
   status = sgemm_run_stage(o->stage, &p, NULL);
   if (status != SGEMM_SUCCESS)
-    fail("%s", sgemm_cuda_error(status) ? machine_error(sgemm_cuda_error(status)) : sgemm_status_string(status));
-  error = machine_wait();
-  if (error != 0)
-    fail("the multiplication failed: %s", machine_error(error));
-  if (machine_download(c->array.data, C, bytes_of(c)) != 0)
-    fail("the copy from the %s failed", machine_name());
-  machine_free(A);
-  machine_free(B);
-  machine_free(C);
-  machine_free(p.workspace);
+    fail("%s", sgemm_cuda_error(status) ? cudaGetErrorString((cudaError_t)sgemm_cuda_error(status))
+                                        : sgemm_status_string(status));
+  error = cudaDeviceSynchronize();
+  if (error != cudaSuccess)
+    fail("the multiplication failed: %s", cudaGetErrorString(error));
+  if (cudaMemcpy(c->array.data, C, bytes_of(c), cudaMemcpyDeviceToHost) != cudaSuccess)
+    fail("the copy from the %s failed", device_name());
+  cudaFree(A);
+  cudaFree(B);
+  cudaFree(C);
+  cudaFree(p.workspace);
 }
 
 static void finish(operand *x) {

@@ -1,10 +1,10 @@
-/* stage.c: a stage picked at compile time. Where the implementation is compiled with -DSGEMM_STAGE=NAME, only that
-   stage's rows exist and sgemm_run() uses them; its callers do not change. This program links an implementation, or
-   is one:
+/* stage.c: a stage picked at compile time. Where the implementation is compiled with -DSGEMM_STAGE=NAME, only that stage's
+   variants exist and sgemm_run() uses them; its callers do not change. This program links an implementation, or is one:
 
-     nvcc -x cu -I. -DMACHINE_CUDA=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c
-     gcc -std=c11 -I. -DSGEMM_CPU=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c -lpthread -lm */
-#include "examples/machine.h"
+     nvcc -x cu -I. -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c
+     gcc -std=c11 -I. -Icpu/runtime -DSGEMM_CPU=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c -lpthread -lm */
+#include <cuda_runtime.h>
+
 #include "sgemm.h"
 
 enum { M = 512, N = 384, K = 256 };
@@ -36,10 +36,9 @@ static double checksum_of_inputs(void) {
 }
 
 int main(void) {
-  float *a = (float *)machine_alloc(sizeof A), *b = (float *)machine_alloc(sizeof B);
-  float *c = (float *)machine_alloc(sizeof C);
+  float *a, *b, *c;
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, M, N, K);
-  sgemm_machine machine;
+  sgemm_device device;
   sgemm_plan plan;
   sgemm_status status;
   double want, got;
@@ -55,20 +54,20 @@ int main(void) {
     A[i / K][i % K] = (float)(i * 7 % 11 - 5);
   for (i = 0; i < K * N; i++)
     B[i / N][i % N] = (float)(i * 5 % 13 - 6);
-  if (!a || !b || !c || machine_upload(a, A, sizeof A) || machine_upload(b, B, sizeof B))
-    return fprintf(stderr, "stage: no %s, or no memory on it\n", machine_name()), 1;
+  if (cudaMalloc((void **)&a, sizeof A) || cudaMalloc((void **)&b, sizeof B) || cudaMalloc((void **)&c, sizeof C) ||
+      cudaMemcpy(a, A, sizeof A, cudaMemcpyHostToDevice) || cudaMemcpy(b, B, sizeof B, cudaMemcpyHostToDevice))
+    return fprintf(stderr, "stage: no GPU, or no memory on it\n"), 1;
 
-  /* What sgemm_run() will do. */
-  status = sgemm_machine_query(&machine);
+  /* The plan that sgemm_run() will choose. */
+  status = sgemm_device_query(-1, &device);
   if (status != SGEMM_SUCCESS)
     return fprintf(stderr, "stage: %s\n", sgemm_status_string(status)), 1;
   status = sgemm_workspace_query(&p, &p.workspace_bytes);
   if (status != SGEMM_SUCCESS)
     return fprintf(stderr, "stage: %s\n", sgemm_status_string(status)), 1;
-  p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
-  if (p.workspace == NULL && p.workspace_bytes > 0)
+  if (p.workspace_bytes > 0 && cudaMalloc(&p.workspace, (size_t)p.workspace_bytes))
     return fprintf(stderr, "stage: no memory for the workspace\n"), 1;
-  plan = sgemm_select(&p, SGEMM_STAGE_COUNT, &machine);
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
   printf("selected for %d x %d x %d: %s\n", M, N, K, sgemm_variant_get(plan.variant)->name);
 
   p.A = a;
@@ -77,12 +76,12 @@ int main(void) {
   status = sgemm_run(&p, NULL);
   if (status != SGEMM_SUCCESS)
     return fprintf(stderr, "stage: %s\n", sgemm_status_string(status)), 1;
-  if (machine_download(C, c, sizeof C))
+  if (cudaMemcpy(C, c, sizeof C, cudaMemcpyDeviceToHost))
     return fprintf(stderr, "stage: the result did not come back\n"), 1;
-  machine_free(a);
-  machine_free(b);
-  machine_free(c);
-  machine_free(p.workspace);
+  cudaFree(a);
+  cudaFree(b);
+  cudaFree(c);
+  cudaFree(p.workspace);
 
   got = checksum_of_result();
   want = checksum_of_inputs();

@@ -1,6 +1,7 @@
 /* submatrix.c: C's middle block += a block of A times a block of B, in place inside larger matrices and on a stream. A
    block is a pointer to its first element and the leading dimension of the matrix around it. */
-#include "examples/machine.h"
+#include <cuda_runtime.h>
+
 #include "sgemm.h"
 
 enum { ROWS = 300, COLS = 257, DEPTH = 129 }; /* A is ROWS x DEPTH, B DEPTH x COLS, C ROWS x COLS */
@@ -25,22 +26,20 @@ static int is_right(int i, int j) {
 }
 
 int main(void) {
-  float *a = machine_alloc(sizeof A), *b = machine_alloc(sizeof B), *c = machine_alloc(sizeof C);
+  float *a, *b, *c;
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, M, N, K);
-  sgemm_stream stream = NULL;
+  cudaStream_t stream;
   sgemm_status status;
   int i, j, wrong = 0;
 
   fill(A[0], ROWS * DEPTH, -5);
   fill(B[0], DEPTH * COLS, -3);
   fill(before[0], ROWS * COLS, 1);
-  if (!a || !b || !c || machine_upload(a, A, sizeof A) || machine_upload(b, B, sizeof B) ||
-      machine_upload(c, before, sizeof before))
-    return fprintf(stderr, "submatrix: no %s, or no memory on it\n", machine_name()), 1;
-#if defined(MACHINE_CUDA) && MACHINE_CUDA
-  if (cudaStreamCreate(&stream) != cudaSuccess)
-    return fprintf(stderr, "submatrix: no stream\n"), 1;
-#endif
+  if (cudaStreamCreate(&stream) || cudaMalloc((void **)&a, sizeof A) || cudaMalloc((void **)&b, sizeof B) ||
+      cudaMalloc((void **)&c, sizeof C) || cudaMemcpyAsync(a, A, sizeof A, cudaMemcpyHostToDevice, stream) ||
+      cudaMemcpyAsync(b, B, sizeof B, cudaMemcpyHostToDevice, stream) ||
+      cudaMemcpyAsync(c, before, sizeof before, cudaMemcpyHostToDevice, stream))
+    return fprintf(stderr, "submatrix: no GPU, or no memory on it\n"), 1;
 
   p.A = a + I * DEPTH + L;
   p.lda = DEPTH;
@@ -52,7 +51,7 @@ int main(void) {
   status = sgemm_run(&p, stream);
   if (status != SGEMM_SUCCESS)
     return fprintf(stderr, "submatrix: %s\n", sgemm_status_string(status)), 1;
-  if (machine_wait() || machine_download(C, c, sizeof C))
+  if (cudaMemcpyAsync(C, c, sizeof C, cudaMemcpyDeviceToHost, stream) || cudaStreamSynchronize(stream))
     return fprintf(stderr, "submatrix: the result did not come back\n"), 1;
 
   for (i = 0; i < ROWS; i++)
@@ -60,11 +59,9 @@ int main(void) {
       wrong += !is_right(i, j);
   printf("a %d x %d block of a %d x %d matrix updated in place, %d of its %d elements wrong\n", M, N, ROWS, COLS, wrong,
          ROWS * COLS);
-#if defined(MACHINE_CUDA) && MACHINE_CUDA
   cudaStreamDestroy(stream);
-#endif
-  machine_free(a);
-  machine_free(b);
-  machine_free(c);
+  cudaFree(a);
+  cudaFree(b);
+  cudaFree(c);
   return wrong != 0;
 }
