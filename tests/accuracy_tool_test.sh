@@ -1,5 +1,5 @@
 #!/bin/bash
-# The accuracy example on the CPU model: its table and CSV parse, its rules are kept, TF32 breaks them, and the picture.
+# The accuracy tool on the CPU model: its table and CSV parse, its rules are kept, TF32 breaks them, and the picture.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 accuracy=$(realpath "$1")
@@ -14,7 +14,7 @@ says() {
 says "no such option" "unknown option (--help lists them): --fast" --fast
 says "no value" "the option needs a value: --k" --quick --k
 says "no such input" "--inputs names an unknown input (--help lists them): uniform,none" --inputs uniform,none
-says "no such row" "--row is no row of SGEMM_TENSOR_VARIANTS that can run here: none" --row none
+says "no such variant" "--variant is no row of SGEMM_TENSOR_VARIANTS that can run here: none" --variant none
 says "no number" "--k is a list of up to 16 whole numbers from 1 to 1048576: 64,x" --k 64,x
 says "no result" "--m and --n are whole numbers from 8 to 16384: another was given" --m 0
 says "no such directory" "No such file or directory: $work/none/file.csv" --csv "$work/none/file.csv"

@@ -16,6 +16,8 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).absolute().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+import cases
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "BUILD_WORKING_DIRECTORY"}
 ASAN_WARNING = re.compile(r"^==\d+==WARNING: ASan doesn't.*\n", re.M)
 HEADER = "name,m,n,k,batch,op\n"
@@ -82,7 +84,7 @@ class Arguments(LadderTest):
         for option, values in wrong.items():
             for value in values:
                 with self.subTest(option=option, value=value):
-                    self.refused(option, value, says=option.strip("-") if option != "--variants" else "row")
+                    self.refused(option, value, says=option.strip("-") if option != "--variants" else "no compiled variant")
 
     def test_unknown_and_incomplete(self):
         for option in ["--what", "-h", "512", "", "--M", "--size"]:
@@ -102,12 +104,12 @@ class Arguments(LadderTest):
         self.refused("--bandwidth", "1", says="no --peak")
         self.refused("--peak", "1", "--bandwidth", "1", "--gpu", "A100", says="A100")
         self.refused("--csv", "-", "--json", "-", says="standard output")
-        self.refused("--stages", "naive", "--production-only", says="none of the rows that this option picks: --stages")
+        self.refused("--stages", "naive", "--production-only", says="none of the variants that this option picks: --stages")
         self.refused("--production-only", "--variants", "*", says="--variants")
         self.refused("--m", "1:100:1", "--n", "1:100:1", says="4096")
 
     def test_timing_is_for_gpus(self):
-        for arguments in [["--cold"], ["--hot"], ["--reps", "3"], ["--time", "1"], ["--errors"],
+        for arguments in [["--cold"], ["--warm"], ["--reps", "3"], ["--time", "1"], ["--errors"],
                           ["--mode", "strict"], ["--mode", "tensor"], ["--prepared"],
                           ["--prepared-both"], ["--ceilings"], ["--workspace", "32"], ["--beta", "1"]]:
             self.refused(*arguments, says="this is the CPU model")
@@ -174,29 +176,29 @@ class Problems(LadderTest):
     def test_production_depends_on_the_gpu(self):
         def picked(gpu):
             rows = self.rows("--sizes", "64,200,256", "--variants", "-", "--production", "--gpu", gpu)
-            self.assertTrue(all(row["ranks"] in "1248" and row["planes"] == "1" for row in rows))
-            return tuple((row["picked"], row["ranks"]) for row in rows)
+            self.assertTrue(all(row["cluster_k"] in "1248" and row["split_k"] == "1" for row in rows))
+            return tuple((row["picked"], row["cluster_k"]) for row in rows)
         self.assertGreater(len({picked(gpu) for gpu in ("H200", "A100", "RTX3070")}), 1)
 
 
 class Numbers(LadderTest):
     def test_closed_forms(self):
         """Loads a result and intensities of the textbooks, on tile multiples."""
-        slices = {"sgemm_{}_{}x{}x{}_{}x{}".format(*row[:6]): int(row[6]) for row in re.findall(
+        slice_k = {"sgemm_{}_{}x{}x{}_{}x{}".format(*row[:6]): int(row[6]) for row in re.findall(
             r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+), *\d+, *\d+, \d, \d, *(\d+),",
-            (ROOT / "sgemm_kernels.cuh").read_text())}
+            (ROOT / "sgemm/variants.h").read_text())}
         sides = ["--m", "256", "--n", "256"]
         rows = {row["variant"]: row for row in self.rows(*sides, "--k", "64")}
-        self.assertEqual(list(slices), list(rows))
+        self.assertEqual(list(slice_k), list(rows))
         rows.update((row["variant"], row) for row in self.rows(*sides, "--k", "128", "--variants", "*x128_*"))
         gemv = {row["variant"]: row for row in self.rows(*sides, "--k", "512", "--variants", "*gemv*")}
-        # Of its two operands each element once, and a quarter of that of the vector: op NN's A along k is the matrix of the
-        # upright row, whose vector, a column of B, has an element a sector; its sums are of 2 warps, the other's of 16.
-        for name, sectors, parts in ("sgemm_gemv_1x32x256_1x4", 1 + 1 / 16, 16), ("sgemm_gemv_32x1x256_4x1", 1 + 2, 2):
+        # gemv loads each element of its matrix once and a quarter as many of its vector. With op NN, 32x1x256 takes A as its
+        # matrix; its vector, a column of B, has one element a sector. It sums over 2 warps, 1x32x256 over 16.
+        for name, sectors, sums in ("sgemm_gemv_1x32x256_1x4", 1 + 1 / 16, 16), ("sgemm_gemv_32x1x256_4x1", 1 + 2, 2):
             self.assertEqual(float(gemv[name]["fma_threads"]), 256 * 256 * 512)
             self.assertAlmostEqual(float(gemv[name]["global_loads_per_result"]), 1.25 * 512, msg=name)
             self.assertAlmostEqual(float(gemv[name]["global_flop_per_byte"]), 0.5 / sectors, places=5, msg=name)
-            self.assertAlmostEqual(float(gemv[name]["shared_flop_per_byte"]), 256 / parts, places=5, msg=name)
+            self.assertAlmostEqual(float(gemv[name]["shared_flop_per_byte"]), 256 / sums, places=5, msg=name)
             del rows[name]
         for name, row in rows.items():
             BM, BN, BK, TM, TN = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)$", name).groups())
@@ -205,9 +207,9 @@ class Numbers(LadderTest):
             self.assertAlmostEqual(float(row["global_loads_per_result"]), loads, msg=name)
             self.assertEqual(float(row["fma_threads"]), 256 * 256 * k)
             if BK > 1:
-                sectors = k / BN + k / BM * max(1, 8 / BN)  # a row of B's tile may be part of a sector
+                sectors = k / BN + k / BM * max(1, 8 / BN)  # a row of B's tile may be less than a sector
                 self.assertAlmostEqual(float(row["global_flop_per_byte"]), k / 2 / sectors, places=5, msg=name)
-                summed = slices[name] // 4 if "_tma_" in name else slices[name]  # of tma four lanes' go by registers
+                summed = slice_k[name] // 4 if "_tma_" in name else slice_k[name]  # tma adds four lanes in registers
                 shared = k / TM + k / TN + (summed if summed > 1 else 0)
                 self.assertAlmostEqual(float(row["shared_flop_per_byte"]), k / 2 / shared, places=5, msg=name)
 
@@ -339,21 +341,21 @@ class Wrong(LadderTest):
 
     def faulty(self, find, replace):
         tree = self.directory / "tree"
-        for name in ["sgemm.h", "sgemm_kernels.cuh", "sgemm_tensor.cuh", "cpu", "examples", "docs/measurements"]:
+        for name in ["sgemm.h", "sgemm_kernels.cuh", "sgemm", "cpu", "tools", "docs/measurements"]:
             source, target = ROOT / name, tree / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("consumer", "*_cpu", "*_cuda", "_objs"))
             else:
                 shutil.copy(source, target)
-        kernels = tree / "sgemm_kernels.cuh"
-        text = kernels.read_text()
+        epilogue = tree / "sgemm/device/epilogue.cuh"
+        text = epilogue.read_text()
         self.assertEqual(text.count(find), 1)
-        kernels.chmod(0o644)
-        kernels.write_text(text.replace(find, replace))
+        epilogue.chmod(0o644)
+        epilogue.write_text(text.replace(find, replace))
         program = self.directory / "faulty"
         subprocess.run(["gcc", "-std=c11", "-O1", "-ffp-contract=off", "-DSGEMM_CPU=1", "-DSGEMM_CPU_COUNT=1",
-                        "-DSGEMM_STAGE=tiled", f"-I{tree}", tree / "cpu/sgemm.c", tree / "examples/ladder.c",
+                        "-DSGEMM_STAGE=tiled", f"-I{tree}", tree / "cpu/sgemm.c", tree / "tools/ladder.c",
                         "-lpthread", "-lm", "-o", program], check=True)
         return program
 
@@ -372,11 +374,11 @@ class Wrong(LadderTest):
         return out
 
     def test_number(self):
-        program = self.faulty("r[v] = p->alpha * acc[v];", "r[v] = 1.001f * acc[v];")
+        program = self.faulty("return p->alpha * x;", "return 1.001f * x;")
         self.check(program, lambda error: error > 1)
 
     def test_nan(self):
-        program = self.faulty("r[v] = p->alpha * acc[v];", "r[v] = 0.0f * (1.0f / 0.0f);")
+        program = self.faulty("return p->alpha * x;", "return 0.0f * (1.0f / 0.0f);")
         self.check(program, lambda error: error == float("inf"))
 
 
@@ -393,7 +395,7 @@ class Gpu(LadderTest):
             (cls.tree / header).write_text('#include "tests/fake_gpu.h"\n')
         cls.program = cls.tree / "ladder"
         gcc = ["gcc", "-std=c11", "-O1", "-ffp-contract=off", f"-I{ROOT}", f"-I{cls.tree}"]
-        subprocess.run([*gcc, "-DMACHINE_CUDA=1", "-c", ROOT / "examples/ladder.c", "-o", cls.tree / "ladder.o"],
+        subprocess.run([*gcc, "-DMACHINE_CUDA=1", "-c", ROOT / "tools/ladder.c", "-o", cls.tree / "ladder.o"],
                        check=True)
         subprocess.run([*gcc, "-DSGEMM_CPU=1", ROOT / "cpu/sgemm.c", ROOT / "tests/fake_gpu.c", cls.tree / "ladder.o",
                         "-Wl,--wrap=sgemm_device_query", "-lpthread", "-lm", "-ldl", "-o", cls.program], check=True)
@@ -407,9 +409,9 @@ class Gpu(LadderTest):
         return out, list(csv.DictReader(io.StringIO((self.directory / "x.csv").read_text()))), data["context"]
 
     def test_production_only(self):
-        _, rows, _ = self.suite("--production-only", "--hot", "--cold")
+        _, rows, _ = self.suite("--production-only", "--warm", "--cold")
         self.assertEqual([(row["shape"], row["mode"], row["variant"]) for row in rows],
-                         [(shape, mode, variant) for shape in ("tall", "wide", "batch") for mode in ("hot", "cold")
+                         [(shape, mode, variant) for shape in ("tall", "wide", "batch") for mode in ("warm", "cold")
                           for variant in ("cublas", "production")])
         self.assertTrue(all(row["samples"] == "3" and float(row["error_over_bound"]) <= 1 for row in rows))
         _, rows, _ = self.suite("--production", "--variants", "*async_64x64x16_8x4")
@@ -417,7 +419,7 @@ class Gpu(LadderTest):
                          3 * ["cublas", "production", "sgemm_async_64x64x16_8x4"])
 
     def test_score(self):
-        for modes in [["hot"], ["cold"], ["hot", "cold"]]:
+        for modes in [["warm"], ["cold"], ["warm", "cold"]]:
             out, rows, context = self.suite("--production-only", *(f"--{mode}" for mode in modes))
             markdown = (self.directory / "x.md").read_text().splitlines()
             self.assertLessEqual(max(map(len, out.splitlines())), 120)
@@ -432,7 +434,7 @@ class Gpu(LadderTest):
                 self.assertAlmostEqual(context[f"score_{mode}"], mean, places=6)
                 self.assertAlmostEqual(context[f"score_{mode}_worst"], speeds[worst], places=6)
                 self.assertEqual(context[f"score_{mode}_worst_shape"], worst)
-                self.assertEqual(line, f"score, {mode}: {mean:.3f} of cuBLAS's speed, geometric mean of 3 shapes; "
+                self.assertEqual(line, f"score, L2-{mode}: {mean:.3f} of cuBLAS's speed, geometric mean of 3 shapes; "
                                        f"worst {speeds[worst]:.3f}: {worst}")
                 self.assertIn(f"- {line}", markdown)
 
@@ -451,12 +453,12 @@ class Gpu(LadderTest):
         out, rows, context = self.suite("--production-only", shapes=self.SHAPES + "lost,4,13,5,2,NN\n", status=1)
         self.assertEqual([rows[-1][key] for key in ("verdict", "componentwise_error", "error_over_bound")],
                          ["WRONG", "inf", "inf"])
-        self.assertEqual((context["score_hot"], context["score_hot_worst"], context["score_hot_worst_shape"]),
+        self.assertEqual((context["score_warm"], context["score_warm_worst"], context["score_warm_worst_shape"]),
                          (0, 0, "lost"))
-        self.assertRegex(out, r"8 results, 1 wrong\nscore, hot: 0\.000 of .* 4 shapes; worst 0\.000: lost\n\Z")
+        self.assertRegex(out, r"8 results, 1 wrong\nscore, L2-warm: 0\.000 of .* 4 shapes; worst 0\.000: lost\n\Z")
 
     def test_errors(self):
-        for modes in [["--cold"], ["--hot", "--cold"]]:
+        for modes in [["--cold"], ["--warm", "--cold"]]:
             out, rows, context = self.suite("--errors", "--production-only", *modes)
             errors = {(row["shape"], row["variant"]): float(row["componentwise_error"]) for row in rows}
             ratios = {shape: errors[shape, "production"] / errors[shape, "cublas"] for shape, _ in errors}
@@ -478,7 +480,7 @@ class Gpu(LadderTest):
         self.assertRegex(out, r"\nerrors: .* of 1 shapes; largest .*: 12x12x12/NN\n\Z")
 
     TENSOR = HEADER + "square,256,256,256,1,NN\nsmall,70,9,5,1,NT\nbatch,127,256,161,2,TN\n"
-    MODES = {"": "", "_tensor": "fp16x3", "_tensor_full": "bf16x6"}  # a variant's suffix, and its parts
+    MODES = {"": "", "_tensor": "fp16x3", "_tensor_full": "bf16x6"}  # a mode's suffix, and the format of its variants
 
     def test_modes(self):
         out, rows, context = self.suite("--mode", "tensor,strict", "--production-only", "--errors", "--mode",
@@ -487,27 +489,28 @@ class Gpu(LadderTest):
                          3 * ["cublas", *(f"production{mode}" for mode in self.MODES)])
         self.assertTrue(all(float(row["error_over_bound"]) <= 1 for row in rows))
         of = {(row["shape"], row["variant"]): row for row in rows}
-        for mode, parts in self.MODES.items():
+        for mode, form in self.MODES.items():
             for shape in ("square", "small", "batch"):
                 row, strict = of[shape, f"production{mode}"], of[shape, "production"]
-                plan = [row[key] for key in ("picked", "ranks", "planes", "guard")]
-                if parts and shape != "small":
-                    self.assertRegex(row["picked"], f"^sgemm_.*_{parts}_")
-                    self.assertEqual((row["ranks"], row["guard"]), ("", "0"))
+                keys = ("picked", "cluster_k", "split_k", "stream_k", "guard")
+                if form and shape != "small":
+                    self.assertRegex(row["picked"], f"^sgemm_.*_{form}_")
+                    self.assertEqual((row["cluster_k"], row["stream_k"], row["guard"]), ("", "", "0"))
                     self.assertGreater(int(row["workspace_bytes"]), 256 * 256 * 8)
-                    self.assertIn(f"\n    {row['picked']}, planes {row['planes']}\n", out)
+                    self.assertIn(f"\n    {row['picked']}, split_k {row['split_k']}\n", out)
                 else:
-                    self.assertEqual(plan, [strict[key] for key in ("picked", "ranks", "planes", "guard")])
-                    self.assertIn(f"\n    {row['picked']}, ranks {row['ranks']}, planes {row['planes']}\n", out)
+                    self.assertEqual([row[key] for key in keys], [strict[key] for key in keys])
+                    self.assertIn(f"\n    {row['picked']}, cluster_k {row['cluster_k']}, split_k {row['split_k']}, "
+                                  f"stream_k {row['stream_k']}\n", out)
             self.assertEqual(of["square", f"production{mode}"]["ceiling_gflops"], "")
             speeds = [float(of[shape, f"production{mode}"]["percent_of_cublas"]) / 100
                       for shape in ("square", "small", "batch")]
-            self.assertAlmostEqual(context[f"score{mode}_hot"], math.prod(speeds) ** (1 / 3), places=6)
+            self.assertAlmostEqual(context[f"score{mode}_warm"], math.prod(speeds) ** (1 / 3), places=6)
             ratios = [float(of[shape, f"production{mode}"]["error_over_cublas"])
                       for shape in ("square", "small", "batch")]
             self.assertAlmostEqual(context[f"error_ratio{mode}"], math.prod(ratios) ** (1 / 3), places=5)
             title = mode.replace("_", ", ", 1)
-            self.assertRegex(out, rf"\nscore{title}, hot: .* of 3 shapes; worst .*\n")
+            self.assertRegex(out, rf"\nscore{title}, L2-warm: .* of 3 shapes; worst .*\n")
             self.assertRegex(out, rf"\nerrors{title}: .* of 3 shapes; largest .*\n")
             self.assertRegex(out, rf"\nshape +production{mode} +cublas +ratio\nsquare ")
         self.assertFalse([key for key in context if "large" in key.split("_")])
@@ -519,14 +522,14 @@ class Gpu(LadderTest):
         speeds = {row["shape"]: float(row["percent_of_cublas"]) / 100 for row in rows
                   if row["variant"] == "production_tensor"}
         self.assertEqual({key for key in context if "score" in key},
-                         {f"score_tensor_hot{large}{what}" for large in ("", "_large")
+                         {f"score_tensor_warm{large}{what}" for large in ("", "_large")
                           for what in ("", "_worst", "_worst_shape")})
-        self.assertAlmostEqual(context["score_tensor_hot"], math.prod(speeds.values()) ** 0.5, places=6)
-        self.assertAlmostEqual(context["score_tensor_hot_large"], speeds["large"], places=6)
-        self.assertRegex(out, r"\nscore, tensor, hot, m, n, k >= 512: .* of 1 shapes; worst .*: large\n")
+        self.assertAlmostEqual(context["score_tensor_warm"], math.prod(speeds.values()) ** 0.5, places=6)
+        self.assertAlmostEqual(context["score_tensor_warm_large"], speeds["large"], places=6)
+        self.assertRegex(out, r"\nscore, tensor, L2-warm, m, n, k >= 512: .* of 1 shapes; worst .*: large\n")
 
     def test_prepared(self):
-        keys = ("shape", "mode", "picked", "planes", "componentwise_error", "guard")
+        keys = ("shape", "mode", "picked", "split_k", "componentwise_error", "guard")
         arguments = ["--mode", "tensor,tensor_full", "--production-only", "--cold", "--reps", "1"]
         shapes = HEADER + "tall,256,128,256,1,NN\nbatch,130,256,129,2,TT\n"
         _, split, _ = self.suite(*arguments, shapes=shapes)
@@ -553,7 +556,7 @@ class Gpu(LadderTest):
         self.assertEqual(len(beside), len(rows) + len(of_both))
 
     def test_beta(self):
-        for mode in ("--hot", "--cold"):
+        for mode in ("--warm", "--cold"):
             out, rows, context = self.suite("--production", "--variants", "*async_64x64x8_8x8", "--errors", "--beta", "0.5",
                                             mode)
             self.assertEqual((len(rows), context["beta"]), (9, 0.5))
@@ -570,7 +573,7 @@ class Gpu(LadderTest):
     def test_ceilings(self):
         shapes = HEADER + "tall,128,70,64,1,NN\nsmall,9,70,5,1,TN\nbatch,70,64,65,2,TT\n"
         out, rows, context = self.suite("--mode", "strict,tensor,tensor_full", "--production-only", "--ceilings",
-                                        "--hot", "--cold", "--reps", "1", shapes=shapes)
+                                        "--warm", "--cold", "--reps", "1", shapes=shapes)
         for row in rows:
             products = {"production_tensor": 3, "production_tensor_full": 6}.get(row["variant"])
             if products is None or row["shape"] == "batch":
@@ -583,8 +586,8 @@ class Gpu(LadderTest):
             self.assertIn(f"; {float(row['percent_of_ceiling']):.1f} % of cuBLAS on "
                           f"{'fp16' if products == 3 else 'bf16'} at {products} k: ", out)
         for mode in ("tensor", "tensor_full"):
-            self.assertRegex(out, rf"\nceiling, {mode}, cold: .* geometric mean of 2 shapes; worst ")
-            self.assertIn(f"ceiling_{mode}_hot_worst_shape", context)
+            self.assertRegex(out, rf"\nceiling, {mode}, L2-cold: .* geometric mean of 2 shapes; worst ")
+            self.assertIn(f"ceiling_{mode}_warm_worst_shape", context)
 
     def test_wrong_modes(self):
         for arguments, says in [(["--mode", ""], "--mode is"), (["--mode", "tensor,"], "--mode is"),
@@ -617,7 +620,7 @@ class Gpu(LadderTest):
         """pictures.py draws what the ladder writes."""
         if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
             self.skipTest("no matplotlib for /usr/bin/python3")
-        self.suite("--production-only", "--hot", "--cold")
+        self.suite("--production-only", "--warm", "--cold")
         for file in ("x.csv", "x.json"):
             run = self.run_program(pictures, "speedup", "--out", "x.png", file, env={"MPLCONFIGDIR": str(self.directory)})
             self.assertEqual(run, (0, "", ""))
@@ -634,6 +637,6 @@ if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     ladder, pictures = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
-    result = unittest.main(exit=False).result
+    result = cases.run()
     print(f"{result.testsRun} tests, {len(result.skipped)} skipped")
     sys.exit(not result.wasSuccessful() or result.testsRun == 0)

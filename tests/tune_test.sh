@@ -1,5 +1,5 @@
 #!/bin/bash
-# The figures in sgemm.h still choose well among the committed times; tune says what it cannot do.
+# The calibration chooses well among the committed times; a fit has the form of calibration_h200.h; tune refuses what it cannot do.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 tune=$(realpath "$1") times=$root/docs/measurements/tune_h200.csv
@@ -16,16 +16,26 @@ says "no arguments" "$usage"
 says "no such verb" "$usage" guess "$times"
 says "too many arguments" "$usage" check "$times" "$times"
 says "no such file" "tune: $work/none.csv: cannot be read" check "$work/none.csv"
-echo "m,n,k,batch,op,variant,ranks,planes,microseconds" > "$work/empty.csv"
-says "no times" "tune: $work/empty.csv: no times of this table's rows" fit "$work/empty.csv"
+echo "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds" > "$work/empty.csv"
+says "no times" "tune: $work/empty.csv: no times of variants that the table has" fit "$work/empty.csv"
 
-# Of the committed times: the plans that the figures choose take less than 5 % longer than the fastest, in geometric mean.
+# Among the committed times, the plans of the least estimate take less than 5 % longer than the fastest, in geometric mean.
 "$tune" check "$times" 2> "$work/check"
 longer=$(sed -nE 's/.*the plans chosen take ([0-9.]+) % longer.*/\1/p' "$work/check")
-same "the committed figures" yes "$(awk -v x="$longer" 'BEGIN { print x != "" && x < 5 ? "yes" : "no: " x " % longer" }')"
+same "the committed calibration" yes "$(awk -v x="$longer" 'BEGIN { print x != "" && x < 5 ? "yes" : "no: " x " % longer" }')"
 
-# A fit from there is no worse, and has a line a row.
-"$tune" fit "$times" > "$work/figures" 2> "$work/fit"
-same "rows of a fit" "$(grep -cE '^ +X\([a-z0-9]+, +[0-9]+, +[0-9]' "$root/sgemm_kernels.cuh")" "$(grep -c '/\* sgemm_' "$work/figures")"
+# The same times with the columns of this version: planes of a variant of tma are its stream_k, 1 means off.
+awk -F, -v OFS=, 'NR == 1 { print "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds"; next }
+  $6 ~ /^sgemm_tma_/ { print $1, $2, $3, $4, $5, $6, $7, 1, ($8 > 1 ? $8 : 0), $9; next }
+  { print $1, $2, $3, $4, $5, $6, $7, $8, 0, $9 }' "$times" > "$work/times.csv"
+"$tune" check "$work/times.csv" 2> "$work/check2"
+same "columns of both versions" "$(cat "$work/check")" "$(cat "$work/check2")"
+
+# A fit differs from calibration_h200.h in nothing but numbers.
+numbers() { sed -E 's/ *-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?,? +\/\*/ number \/*/; s/, *[0-9.]+, *[0-9.]+\) *(\\?)$/, numbers) \1/'; }
+"$tune" fit "$times" > "$work/fitted" 2> "$work/fit"
+same "form of a fit" \
+  "$(sed -n '/BEGIN calibration \*/,/END calibration \*/p' "$root/sgemm/select/calibration_h200.h" | numbers)" \
+  "$(numbers < "$work/fitted")"
 
 finish

@@ -1,12 +1,12 @@
-/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of examples/accuracy_data.h in all modes
-   and by cuBLAS, and judges the errors by the rules of examples/accuracy_rule.h. Without a GPU: on the CPU model,
-   small, beside a chain of FMAs. examples/accuracy.py draws the CSV. */
+/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of tools/accuracy_data.h in all modes and by
+   cuBLAS, and judges the errors by the rules of tools/accuracy_rule.h. Without a GPU it runs small sizes on the CPU model and
+   compares with a chain of FMAs. tools/pictures.py accuracy draws the CSV. */
 #define _POSIX_C_SOURCE 200809L /* isatty(), chdir() */
 
-#include "examples/accuracy_rule.h"
+#include "tools/accuracy_rule.h"
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
-#include "examples/probe.h"
+#include "tools/probe.h"
 #endif
 
 #include <errno.h>
@@ -15,25 +15,25 @@
 static const char usage[] =
     "usage: accuracy [OPTION]...\n"
     "  --quick              2 seeds, few k\n"
-    "  --m --n N            the results; 128 on the CPU model, 2048 on a GPU\n"
-    "  --k N,...            in place of the k there are, at most 16 of them\n"
+    "  --m --n N            size of C; by default 128 on the CPU model, 2048 on a GPU\n"
+    "  --k N,...            at most 16 k, in place of the default ones\n"
     "  --seeds N            1 to 100, 5 by default\n"
-    "  --inputs NAME,...    of the inputs below; rules that need others are left out\n"
-    "  --row NAME           a row of SGEMM_TENSORS, for its format; by default the one for 4096 x 4096. select: what\n"
-    "                       sgemm_run() takes, for both\n"
-    "  --csv FILE           a row for each multiplication\n"
-    "  --probe              on a GPU: states how its tensor cores add, and nothing else\n"
+    "  --inputs NAME,...    some of the inputs below; rules that need others are left out\n"
+    "  --variant NAME       a row of SGEMM_TENSOR_VARIANTS, for its format; by default the one that a C of 4096 x 4096 takes.\n"
+    "                       select: for both formats the one that sgemm_run() selects\n"
+    "  --csv FILE           a line for each multiplication\n"
+    "  --probe              on a GPU: prints how its tensor cores add, and nothing else\n"
     "exit status: 0, 1 where a rule is broken, 2 where it could not run\n"
     "inputs:\n";
 
 typedef struct options {
   request request;
   int64_t m, n;
-  const char *row, *csv; /* NULL: not asked for */
+  const char *variant, *csv; /* NULL: not asked for */
   int probe;
 } options;
 
-/* A whole number from 1 to most at *text, which is then behind it; 0 if there is none. */
+/* A whole number from 1 to most at *text, which then points behind it; 0 if there is none. */
 static int64_t parse_number(const char **text, int64_t most) {
   char *end;
   long long value;
@@ -78,7 +78,7 @@ static int parse_inputs(request *q, const char *text) {
   }
 }
 
-/* 0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
+/* 0: go on; 1: help was printed; 2: an argument is wrong, after an error message. */
 static int parse(options *o, int argc, char **argv) {
   const char *depths = NULL, *seeds = NULL, *inputs = NULL;
   int i, quick = 0;
@@ -102,7 +102,7 @@ static int parse(options *o, int argc, char **argv) {
       continue;
     }
     if (strcmp(name, "--m") != 0 && strcmp(name, "--n") != 0 && strcmp(name, "--k") != 0 &&
-        strcmp(name, "--seeds") != 0 && strcmp(name, "--inputs") != 0 && strcmp(name, "--row") != 0 &&
+        strcmp(name, "--seeds") != 0 && strcmp(name, "--inputs") != 0 && strcmp(name, "--variant") != 0 &&
         strcmp(name, "--csv") != 0)
       return accuracy_fail("unknown option (--help lists them)", name);
     if (value == NULL)
@@ -116,7 +116,7 @@ static int parse(options *o, int argc, char **argv) {
       *(name[2] == 'k'   ? &depths
         : name[2] == 's' ? &seeds
         : name[2] == 'i' ? &inputs
-        : name[2] == 'r' ? &o->row
+        : name[2] == 'v' ? &o->variant
                          : &o->csv) = value;
   }
   request_init(&o->request, quick);
@@ -131,23 +131,23 @@ static int parse(options *o, int argc, char **argv) {
   return 0;
 }
 
-/* The rows that --row asks for. 0, or 2 and the fault was said. */
-static int pick_rows(bench *b, const char *name) {
-  int row, mode;
+/* The variants that --variant asks for. 0, or 2 after an error message. */
+static int pick_variants(bench *b, const char *name) {
+  int variant, mode;
   if (name == NULL)
     return 0;
   if (strcmp(name, "select") == 0) {
-    b->rows[TENSOR] = b->rows[TENSOR_FULL] = BY_SELECTION;
+    b->variants[TENSOR] = b->variants[TENSOR_FULL] = BY_SELECTION;
     return 0;
   }
-  for (row = 0; row < SGEMM_TENSOR_COUNT; row++)
-    if (strcmp(sgemm_tensor_get((sgemm_tensor)row)->name, name) == 0)
+  for (variant = 0; variant < SGEMM_TENSOR_VARIANT_COUNT; variant++)
+    if (strcmp(sgemm_tensor_variant_get((sgemm_tensor_variant)variant)->name, name) == 0)
       for (mode = TENSOR; mode <= TENSOR_FULL; mode++)
-        if (row_possible(b, mode, row, INT64_MAX)) {
-          b->rows[mode] = row;
+        if (variant_possible(b, mode, variant, INT64_MAX)) {
+          b->variants[mode] = variant;
           return 0;
         }
-  return accuracy_fail("--row is no row of SGEMM_TENSORS that can run here", name);
+  return accuracy_fail("--variant is no row of SGEMM_TENSOR_VARIANTS that can run here", name);
 }
 
 /* ---- Output ------------------------------------------------------------------------------------------------------ */
@@ -157,7 +157,7 @@ static void write_csv_header(FILE *csv) {
                "cublas_bias\n");
 }
 
-/* Rules E and F have nothing beside it: their fields are empty. */
+/* The inputs of rules E and F have no baseline: its fields are empty. */
 static void write_csv(FILE *csv, const record *w) {
   int s;
   for (s = 0; s < SUBJECTS; s++) {
@@ -173,16 +173,16 @@ static void write_csv(FILE *csv, const record *w) {
   }
 }
 
-/* After each record: the CSV's rows, and on a terminal how far it is. */
-static void tell(void *csv, const record *w, int done, int all) {
+/* After each record: its lines of the CSV, and on a terminal the progress. */
+static void write_record(void *csv, const record *w, int done, int all) {
   if (csv != NULL)
     write_csv((FILE *)csv, w);
   if (isatty(STDERR_FILENO))
     fprintf(stderr, "\r[%d/%d] %-16s k %-6lld%s", done, all, input_name(w), (long long)w->k, done < all ? "" : "\n");
 }
 
-/* A line for each input of rules A and D, k and subject: of the seeds the geometric mean of the Frobenius errors, and
-   of their ratio to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
+/* A line for each input of rules A and D, k and subject: over the seeds, the geometric mean of the Frobenius errors, that of
+   their ratios to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
 static void print_table(const record *records, int count) {
   int first, end, i, s;
   printf("%-13s %6s %-12s %10s %10s %10s %10s %7s  %s\n", "input", "k", "mode", "frobenius", "ratio", "worst/u",
@@ -237,8 +237,8 @@ static int run(bench *b, const options *o, FILE *csv) {
   int count, status = 2;
   if (records == NULL)
     return accuracy_fail("not enough memory", "for the results");
-  q.tell = tell;
-  q.told = csv;
+  q.after_record = write_record;
+  q.csv = csv;
   if (measure_all(b, &q, records) == 0 && judge_all(b, &q, records, all, verdicts, &count) == 0) {
     print_table(records, all);
     status = print_verdicts(b, verdicts, count);
@@ -248,7 +248,7 @@ static int run(bench *b, const options *o, FILE *csv) {
 }
 
 int main(int argc, char **argv) {
-  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called, which paths go by */
+  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called */
   FILE *csv = NULL;
   options o;
   bench b;
@@ -272,7 +272,7 @@ int main(int argc, char **argv) {
     write_csv_header(csv);
   status = open_bench(&b, o.m, o.n, deepest_of(&o.request));
   if (status == 0) {
-    status = pick_rows(&b, o.row);
+    status = pick_variants(&b, o.variant);
     if (status == 0)
       status = run(&b, &o, csv);
     close_bench(&b);

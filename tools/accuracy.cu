@@ -1,5 +1,5 @@
-/* The inputs of examples/accuracy.c and what is told of its results, on the GPU. */
-#include "examples/accuracy_data.h"
+/* The inputs of tools/accuracy.c and the errors of its results, on the GPU. */
+#include "tools/accuracy_data.h"
 
 #include <cuda_runtime.h>
 

@@ -1,9 +1,9 @@
-/* accuracy_data.h: the inputs on which accuracy is judged, and what is told of a result: how far it is off, in three
-   measures. MACHINE_CUDA=1 for a GPU, which makes and judges all itself (examples/accuracy.cu). */
+/* accuracy_data.h: the inputs on which accuracy is judged, and three measures of a result's error. MACHINE_CUDA=1: the GPU makes
+   the inputs and sums the errors (tools/accuracy.cu). */
 #ifndef ACCURACY_DATA_H
 #define ACCURACY_DATA_H
 
-#include "examples/matrices.h"
+#include "tools/matrices.h"
 
 #include <float.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* accuracy_gpu.h: what results are held against on a GPU, all by cuBLAS: the product in double, SGEMM, and TF32. */
+/* accuracy_gpu.h: the references on a GPU, all by cuBLAS: the product in double, SGEMM, and TF32. */
 #ifndef ACCURACY_GPU_H
 #define ACCURACY_GPU_H
 
-#include "examples/accuracy_data.h"
-#include "examples/machine.h"
+#include "tools/accuracy_data.h"
+#include "tools/machine.h"
 
 #include <cublas_v2.h>
 
@@ -31,7 +31,7 @@ static inline int machine_failed(int error, const char *what) {
   return error == 0 ? 0 : accuracy_fail(what, machine_error(error));
 }
 
-/* For operands of so many elements at most. 0, or 2 and the fault was said. */
+/* For operands of so many elements at most. 0, or 2 after an error message. */
 static inline int open_baseline(baseline *b, int64_t of_a, int64_t of_b) {
   memset(b, 0, sizeof *b);
   b->workspace = machine_alloc(BASELINE_WORKSPACE);
@@ -54,7 +54,7 @@ static inline void close_baseline(baseline *b) {
   machine_free(b->wide_b);
 }
 
-/* A B and |A||B| in double; row-major C = A B is column-major C' = B' A'. 0, or 2 and the fault was said. */
+/* A B and |A||B| in double; row-major C = A B is column-major C' = B' A'. 0, or 2 after an error message. */
 static inline int baseline_in_double(baseline *b, const sgemm_params *p, double *sum, double *size) {
   const double one = 1.0, zero = 0.0;
   const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
@@ -69,7 +69,7 @@ static inline int baseline_in_double(baseline *b, const sgemm_params *p, double 
   return 0;
 }
 
-/* C = A B by cuBLAS, in fp32 or on TF32 tensor cores. 0, or 2 and the fault was said. */
+/* C = A B by cuBLAS, in fp32 or on TF32 tensor cores. 0, or 2 after an error message. */
 static inline int baseline_multiply(const baseline *b, const sgemm_params *p, int tf32) {
   const float one = 1.0f, zero = 0.0f;
   const int m = (int)p->m, n = (int)p->n, k = (int)p->k;

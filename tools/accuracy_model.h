@@ -1,12 +1,12 @@
-/* accuracy_model.h: what results are held against without a GPU: the product in double, and in place of cuBLAS SGEMM
-   and TF32 what they are, a chain of fp32 FMAs along k, of the operands or of their upper 19 bits. */
+/* accuracy_model.h: the references without a GPU: the product in double; in place of cuBLAS SGEMM a chain of fp32 FMAs along k;
+   in place of TF32 the same chain over the upper 19 bits of the operands. */
 #ifndef ACCURACY_MODEL_H
 #define ACCURACY_MODEL_H
 
-#include "examples/accuracy_data.h"
-#include "examples/machine.h"
+#include "tools/accuracy_data.h"
+#include "tools/machine.h"
 
-enum { DEFAULT_SIDE = 128 }; /* fewer results, and the largest error of rule B is a matter of chance */
+enum { DEFAULT_SIDE = 128 }; /* with fewer results the largest error of rule B is a matter of chance */
 static const int64_t accuracy_depths[] = {64, 256}, accuracy_quick_depths[] = {256};
 static const char accuracy_baseline_name[] = "chain", accuracy_control_name[] = "chain_tf32";
 

@@ -1,5 +1,5 @@
-/* accuracy_rule.h: what "as accurate as fp32" means, as a program. All modes and cuBLAS multiply the same inputs, and
-   the rules below judge the errors, each against the product in double:
+/* accuracy_rule.h: "as accurate as fp32" as a program. All modes and cuBLAS multiply the same inputs, and the rules below judge
+   the errors, each against the product in double:
 
      A  relative Frobenius error over cuBLAS SGEMM's: geometric mean of the seeds at most 1, no seed above 1.5
      B  largest |error| / (|A||B|): at most cuBLAS's, or 4 * 2^-24 where that is more
@@ -16,16 +16,16 @@
 #define ACCURACY_RULE_H
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
-#include "examples/accuracy_gpu.h"
+#include "tools/accuracy_gpu.h"
 #else
-#include "examples/accuracy_model.h"
+#include "tools/accuracy_model.h"
 #endif
 
 #include <stdarg.h>
 
 #define ROUNDOFF 0x1p-24
 
-/* The three modes by their numbers; what they are held against; what must not pass. */
+/* The three modes by their numbers; the baseline that they are compared with; a control that must break the rules. */
 enum { STRICT = SGEMM_STRICT, TENSOR = SGEMM_TENSOR, TENSOR_FULL = SGEMM_TENSOR_FULL, BASELINE, CONTROL, SUBJECTS };
 
 static inline const char *subject_name(int subject) {
@@ -59,13 +59,13 @@ typedef struct verdict {
 
 /* ---- The bench --------------------------------------------------------------------------------------------------- */
 
-enum { BY_DEFAULT = SGEMM_TENSOR_COUNT, BY_SELECTION };
+/* The variant that a C of 4096 x 4096 takes; the one that sgemm_run() selects. */
+enum { BY_DEFAULT = SGEMM_TENSOR_VARIANT_COUNT, BY_SELECTION };
 
 typedef struct bench {
-  sgemm_machine machine;
+  sgemm_device device;
   int64_t m, n;
-  int rows[TENSOR_FULL +
-           1]; /* of each mode: a row of SGEMM_TENSORS, the one for large results, or what sgemm_run() takes */
+  int variants[TENSOR_FULL + 1]; /* of each mode: a sgemm_tensor_variant, BY_DEFAULT or BY_SELECTION */
   int has[SUBJECTS];
   float *A, *B, *C; /* C of each subject, one behind the other */
   double *sum, *size;
@@ -85,35 +85,37 @@ static inline sgemm_format format_of(int mode) {
   return mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
 }
 
-/* 1 if a mode can go by the row at that k on the machine. */
-static inline int row_possible(const bench *b, int mode, int row, int64_t k) {
-  const sgemm_tensor_info *v = sgemm_tensor_get((sgemm_tensor)row);
-  return v->format == format_of(mode) && b->machine.arch >= 80 && (!v->wgmma || b->machine.wgmma) &&
-         v->shared <= b->machine.shared_per_block &&
-         !(v->format == SGEMM_FORMAT_fp16x3 && v->chunks > 1 && k < 256); /* sgemm_tensor_select() says why */
+/* 1 if the device can run a tensor-core variant, in a mode of its format and at a k for which the selection takes it: variants
+   of fp16 that sum more than one k-block before they promote need k >= 256. */
+static inline int variant_possible(const bench *b, int mode, int variant, int64_t k) {
+  const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)variant);
+  return v->format == format_of(mode) && b->device.code_arch >= 80 && (!v->wgmma || b->device.has_sm90a_code) &&
+         v->shared <= b->device.shared_per_block && !(v->format == SGEMM_FORMAT_fp16x3 && v->k_blocks > 1 && k < 256);
 }
 
-/* The row that is asked for; by default the one that a result of 4096 x 4096 would take, since sgemm_run() would do
-   many of these small ones in strict fp32; SGEMM_TENSOR_COUNT where there is none. */
-static inline sgemm_tensor_plan plan_of(const bench *b, int mode, int64_t k) {
-  sgemm_tensor_plan plan = {(sgemm_tensor)b->rows[mode], 1};
-  sgemm_params large = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, k);
-  int row = 0;
-  if (b->rows[mode] < SGEMM_TENSOR_COUNT)
-    return plan;
-  large.mode = mode;
-  large.workspace_bytes = INT64_MAX;
-  plan = sgemm_tensor_select(&large, &b->machine);
-  plan.planes = 1;
-  if (plan.tensor != SGEMM_TENSOR_COUNT)
-    return plan;
-  while (row < SGEMM_TENSOR_COUNT && !row_possible(b, mode, row, k))
-    row++;
-  plan.tensor = (sgemm_tensor)row;
+/* The tensor plan of a mode, without split-K. By default it has the variant that a C of 4096 x 4096 takes, since sgemm_run()
+   selects strict fp32 for many of these small C; tensor is SGEMM_TENSOR_VARIANT_NONE where there is none. */
+static inline sgemm_plan plan_of(const bench *b, int mode, const sgemm_params *p) {
+  sgemm_params large = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, p->k), strict = *p;
+  sgemm_plan plan;
+  int variant = b->variants[mode];
+  if (variant == BY_DEFAULT) {
+    large.mode = mode;
+    large.workspace_bytes = INT64_MAX;
+    variant = (int)sgemm_select(&large, SGEMM_STAGE_ANY, &b->device).tensor;
+    if (variant == SGEMM_TENSOR_VARIANT_NONE)
+      for (variant = 0; variant < SGEMM_TENSOR_VARIANT_COUNT && !variant_possible(b, mode, variant, p->k); variant++)
+        ;
+  }
+  strict.mode = SGEMM_STRICT;
+  strict.prepared_a = strict.prepared_b = NULL;
+  strict.workspace_bytes = 0;
+  plan = sgemm_select(&strict, SGEMM_STAGE_ANY, &b->device); /* the fallback */
+  plan.tensor = (sgemm_tensor_variant)variant;
   return plan;
 }
 
-/* At least so many bytes of workspace. 0, or 2 and the fault was said. */
+/* At least so many bytes of workspace. 0, or 2 after an error message. */
 static inline int reserve(bench *b, int64_t bytes) {
   if (bytes <= b->workspace_bytes)
     return 0;
@@ -123,14 +125,14 @@ static inline int reserve(bench *b, int64_t bytes) {
   return b->workspace != NULL ? 0 : accuracy_fail("not enough memory", "for the workspace");
 }
 
-/* For results of m x n and k up to `deepest`. 0, or 2 and the fault was said. */
+/* For results of m x n and k up to `deepest`. 0, or 2 after an error message. */
 static inline int open_bench(bench *b, int64_t m, int64_t n, int64_t deepest) {
   const size_t results = (size_t)(m * n);
   int mode;
   memset(b, 0, sizeof *b);
   if (!machine_present())
     return accuracy_fail("no device to run on", machine_name());
-  if (status_failed(sgemm_machine_query(&b->machine), "the device does not answer") ||
+  if (status_failed(sgemm_device_query(-1, &b->device), "the device does not answer") ||
       open_baseline(&b->baseline, m * deepest, n * deepest))
     return 2;
   b->m = m;
@@ -144,8 +146,9 @@ static inline int open_bench(bench *b, int64_t m, int64_t n, int64_t deepest) {
     return accuracy_fail("not enough memory", "for the matrices");
   b->has[STRICT] = b->has[BASELINE] = b->has[CONTROL] = 1;
   for (mode = TENSOR; mode <= TENSOR_FULL; mode++) {
-    b->rows[mode] = BY_DEFAULT;
-    b->has[mode] = sgemm_tensor_compiled() && plan_of(b, mode, 4096).tensor != SGEMM_TENSOR_COUNT;
+    const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, m, n, 4096);
+    b->variants[mode] = BY_DEFAULT;
+    b->has[mode] = sgemm_tensor_compiled() && plan_of(b, mode, &p).tensor != SGEMM_TENSOR_VARIANT_NONE;
   }
   return 0;
 }
@@ -169,45 +172,42 @@ static inline int spoil(const bench *b, const sgemm_params *p, int byte) {
           machine_failed(machine_set(b->workspace, byte, (size_t)b->workspace_bytes), "no poison in the workspace"));
 }
 
-/* In p's mode into p's C, spoiled before. 0, or 2 and the fault was said. Strict fp32 gets no workspace, as in a call
-   where the guard fired. */
+/* Multiplies in p's mode into p's C, which is spoiled before. 0, or 2 after an error message. Strict fp32 gets no workspace, as
+   in a call where the guard fired. */
 static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
-  sgemm_tensor_plan plan = {SGEMM_TENSOR_COUNT, 1};
+  const int selected = p.mode == SGEMM_STRICT || b->variants[p.mode] == BY_SELECTION;
   int64_t bytes = 0;
+  sgemm_plan plan;
   sgemm_status status;
-  if (p.mode != SGEMM_STRICT && b->rows[p.mode] == BY_SELECTION) {
-    if (status_failed(sgemm_workspace_query(&p, &bytes), "sgemm_workspace_query()") || reserve(b, bytes))
-      return 2;
-  } else if (p.mode != SGEMM_STRICT) {
-    plan = plan_of(b, p.mode, p.k);
-    bytes = sgemm_tensor_workspace(&plan, &p);
-    if (reserve(b, bytes))
-      return 2;
+  if (!selected) {
+    plan = plan_of(b, p.mode, &p);
+    bytes = sgemm_plan_workspace(&plan, &p);
+  } else if (p.mode != SGEMM_STRICT && status_failed(sgemm_workspace_query(&p, &bytes), "sgemm_workspace_query()")) {
+    return 2;
   }
+  if (reserve(b, bytes))
+    return 2;
   p.workspace = bytes > 0 ? b->workspace : NULL;
   p.workspace_bytes = bytes;
   if (spoil(b, &p, byte))
     return 2;
-  if (p.mode != SGEMM_STRICT && b->rows[p.mode] == BY_SELECTION) {
-    plan = sgemm_tensor_select(&p, &b->machine);
-    status = sgemm_run(&p, NULL);
-  } else {
-    status = p.mode == SGEMM_STRICT ? sgemm_run(&p, NULL) : sgemm_run_tensor_plan(&plan, &p, NULL);
-  }
+  if (selected)
+    plan = sgemm_select(&p, SGEMM_STAGE_ANY, &b->device);
+  status = selected ? sgemm_run(&p, NULL) : sgemm_run_plan(&plan, &p, NULL);
   if (status_failed(status, subject_name(p.mode)))
     return 2;
   r->ran = 1;
-  r->tensor = plan.tensor != SGEMM_TENSOR_COUNT && p.k > 0;
+  r->tensor = plan.tensor != SGEMM_TENSOR_VARIANT_NONE && p.k > 0;
   r->guard = 0;
   if (r->tensor && status_failed(sgemm_guard_query(&p, &r->guard, NULL), "sgemm_guard_query()"))
     return 2;
   if (machine_failed(machine_wait(), subject_name(p.mode)))
     return 2;
-  r->path = r->tensor && r->guard == 0 ? sgemm_tensor_get(plan.tensor)->name : "strict";
+  r->path = r->tensor && r->guard == 0 ? sgemm_tensor_variant_get(plan.tensor)->name : "strict";
   return 0;
 }
 
-/* The inputs, and the product in double. 0, or 2 and the fault was said. */
+/* Makes the inputs and the product in double. 0, or 2 after an error message. */
 static inline int prepare(bench *b, int input, int64_t k, int seed, sgemm_params *p) {
   const accuracy_input *x = accuracy_input_get(input);
   const int ragged = x->rule == 'F'; /* then no size is a multiple of anything */
@@ -226,7 +226,7 @@ static inline int prepare(bench *b, int input, int64_t k, int seed, sgemm_params
              : 0;
 }
 
-/* One case, by all subjects. 0, or 2 and the fault was said. */
+/* One case, by all subjects. 0, or 2 after an error message. */
 static inline int measure(bench *b, int input, int64_t k, int seed, record *w) {
   const char rule = accuracy_input_get(input)->rule;
   accuracy_sums sums[SUBJECTS];
@@ -267,14 +267,14 @@ static inline int measure(bench *b, int input, int64_t k, int seed, record *w) {
   return 0;
 }
 
-/* What is measured. */
+/* The multiplications that are measured. */
 enum { DEPTHS_MOST = 16, SEEDS_MOST = 100 };
 typedef struct request {
   int64_t depths[DEPTHS_MOST]; /* of k; F has its own */
   int depth_count, seeds;
-  char inputs[INPUTS];                                     /* 1: asked for */
-  void (*tell)(void *, const record *, int done, int all); /* after each record; or NULL */
-  void *told;
+  char inputs[INPUTS]; /* 1: asked for */
+  void (*after_record)(void *csv, const record *, int done, int all);
+  void *csv; /* for it */
 } request;
 
 static inline void request_init(request *q, int quick) {
@@ -298,7 +298,7 @@ static inline int64_t deepest_of(const request *q) {
   return most;
 }
 
-/* How many cases an input has: seeds times depths. */
+/* Cases of an input: seeds times depths of k. */
 static inline int seeds_of(const request *q, int input) {
   return !q->inputs[input] ? 0 : accuracy_input_get(input)->rule == 'F' ? 1 : q->seeds;
 }
@@ -313,7 +313,7 @@ static inline int count_records(const request *q) {
   return all;
 }
 
-/* Input by input, k by k, seed by seed. 0, or 2 and the fault was said. */
+/* Input by input, k by k, seed by seed. 0, or 2 after an error message. */
 static inline int measure_all(bench *b, const request *q, record *records) {
   const int all = count_records(q);
   int input, d, seed, done = 0;
@@ -324,22 +324,22 @@ static inline int measure_all(bench *b, const request *q, record *records) {
         if (measure(b, input, k, seed, &records[done]))
           return 2;
         done++;
-        if (q->tell != NULL)
-          q->tell(q->told, &records[done - 1], done, all);
+        if (q->after_record != NULL)
+          q->after_record(q->csv, &records[done - 1], done, all);
       }
   return 0;
 }
 
 /* ---- The rules --------------------------------------------------------------------------------------------------- */
 
-/* 1 if the rules are for this result: the others are strict fp32's. */
+/* 1 if tensor cores computed the result, so that rules A to D judge it. */
 static inline int on_tensor_cores(const outcome *r) { return r->ran && r->tensor && r->guard == 0; }
 
 static inline double ratio_of(double ours, double theirs) {
   return !isfinite(ours) || !isfinite(theirs) ? INFINITY : ours == theirs ? 1.0 : ours / theirs;
 }
 
-/* Of a pair of input and k, the records from `first` on. */
+/* The end of the records of one input and k that begin at `first`. */
 static inline int group_end(const record *records, int count, int first) {
   int end = first;
   while (end < count && records[end].input == records[first].input && records[end].k == records[first].k)
@@ -349,7 +349,7 @@ static inline int group_end(const record *records, int count, int first) {
 
 static inline const char *input_name(const record *w) { return accuracy_input_get(w->input)->name; }
 
-/* More text behind what there is, as much as fits. */
+/* Appends text, as much as fits. */
 static inline void say(verdict *v, const char *format, ...) {
   const size_t length = strlen(v->text);
   va_list arguments;
@@ -358,7 +358,7 @@ static inline void say(verdict *v, const char *format, ...) {
   va_end(arguments);
 }
 
-/* Which inputs the guard sent to strict fp32, how often, and whether that has strict's bits. */
+/* Appends which inputs the guard sent to strict fp32, how often, and whether the results have strict's bits. */
 static inline void say_paths(verdict *v, const record *records, int count, char rule, int judged) {
   int input, fired = 0, differing = 0;
   for (input = 0; input < INPUTS; input++) {
@@ -382,7 +382,7 @@ static inline void say_paths(verdict *v, const record *records, int count, char 
   v->broken |= differing > 0 || (judged == 0 && fired == 0);
 }
 
-/* Of each pair of input and k that tensor cores computed for one seed at least, all seeds. */
+/* Judges all seeds of each pair of input and k that tensor cores computed for one seed at least. */
 static inline void judge_a(verdict *v, const record *records, int count) {
   double mean_most = 0.0, seed_most = 0.0;
   int first, end, i, judged = 0, mean_at = 0, seed_at = 0;
@@ -485,7 +485,7 @@ static inline void judge_e(verdict *v, const record *records, int count) {
     say(v, "; first in %s, k %lld", input_name(&records[at]), (long long)records[at].k);
 }
 
-/* G: runs of its own, of one input, each behind another poison. 0, or 2 and the fault was said. */
+/* Rule G runs one input itself, each time after C and workspace were filled with other bytes. 0, or 2 after an error message. */
 static inline int judge_g(bench *b, const request *q, verdict *v) {
   static const int poisons[] = {0xff, 0x7f, 0x00};
   enum { RUNS = sizeof poisons / sizeof *poisons };
@@ -540,9 +540,9 @@ static inline void judge(verdict *v, const record *records, int count, char rule
     judge_e(v, records, count);
 }
 
-/* All verdicts on all modes: A to D on the tensor modes, E to G on strict fp32 too; last, with rule A and B and
-   subject CONTROL, that these can be broken: broken says that the control passes. Their number in *count,
-   VERDICTS_MOST at most. 0, or 2 and the fault was said. */
+/* All verdicts on all modes: A to D on the tensor modes, E to G on strict fp32 too; last, rules A and B on CONTROL, where
+   `broken` means that the control does not break the rule. *count: their number, at most VERDICTS_MOST. 0, or 2 after an error
+   message. */
 enum { VERDICTS_MOST = 32 };
 static inline int judge_all(bench *b, const request *q, const record *records, int record_count, verdict *verdicts,
                             int *count) {

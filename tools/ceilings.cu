@@ -1,5 +1,5 @@
 /* Two kernels that do one thing each, as fast as the device can. */
-#include "examples/ceilings.h"
+#include "tools/ceilings.h"
 
 #include <cuda_runtime.h>
 

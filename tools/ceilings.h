@@ -1,4 +1,4 @@
-/* ceilings.h: what the current device does at most, measured. */
+/* ceilings.h: the measured ceilings of the current device. */
 #ifndef CEILINGS_H
 #define CEILINGS_H
 

@@ -1,16 +1,16 @@
-/* counts.c: launches every compiled row once at one size, A and B packed, alpha 1, beta 0.
+/* counts.c: launches every compiled variant once at one size, A and B packed, alpha 1, beta 0.
 
      counts M N K OP        sizes 1 to 65536; OP is NN, NT, TN or TT
 
-   On the CPU model it prints what each launch asks of the memories (SGEMM_COUNTS of cpu/sgemm_model.h) as CSV; on a GPU
-   what the compiler made of each kernel and how many blocks fit an SM. There ncu_compare.py has Nsight Compute count
-   the launches. From the repository's root:
+   On the CPU model it prints the memory requests of each launch (SGEMM_COUNTS of cpu/sgemm_model.h) as CSV. On a GPU it prints
+   each kernel's registers, shared memory and occupancy, and ncu_compare.py has Nsight Compute count the launches. From the
+   repository's root:
 
      gcc -std=c11 -O2 -ffp-contract=off -I. -DSGEMM_CPU=1 -DSGEMM_CPU_COUNT=1 -DSGEMM_STAGE=all \
-         docs/counts.c cpu/sgemm.c -lpthread -lm -o counts
+         tools/counts.c cpu/sgemm.c -lpthread -lm -o counts
      nvcc -x cu -std=c++17 -O3 -I. -DMACHINE_CUDA=1 -DSGEMM_STAGE=all -gencode=arch=compute_90a,code=sm_90a \
-         docs/counts.c cuda/sgemm.cu -o counts_cuda */
-#include "examples/machine.h"
+         tools/counts.c cuda/sgemm.cu -o counts_cuda */
+#include "tools/machine.h"
 #include "sgemm.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ static int run(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k, co
   print_heading();
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    const sgemm_plan plan = {(sgemm_variant)i, 1, 1};
+    const sgemm_plan plan = sgemm_variant_plan((sgemm_variant)i, &p);
     char kernel[96];
     sgemm_status status;
     int error;

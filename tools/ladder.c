@@ -1,17 +1,17 @@
-/* ladder: runs every stage, checks each result against a double reference, and says what the stage is worth.
+/* ladder: runs every stage, checks each result against a double reference, and measures the stage.
 
-   On a GPU: time, rate, share of cuBLAS SGEMM in the same run and of what the device was measured to do at most.
-   On the CPU model: what a stage asks of the memories, counted, and what follows for a GPU that need not be there.
-   ladder --help lists the options; examples/roofline.py draws the JSON. */
+   On a GPU: time, rate, and their shares of cuBLAS SGEMM in the same run and of the device's measured ceilings.
+   On the CPU model: counted memory requests, and the roofline bounds that follow for a GPU of one's choice.
+   ladder --help lists the options; tools/pictures.py draws the JSON. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime(), chdir() */
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
-#include "examples/ladder_gpu.h"
+#include "tools/ladder_gpu.h"
 #else
-#include "examples/ladder_model.h"
+#include "tools/ladder_model.h"
 #endif
 
-/* On a terminal only, over itself, and cleared before the row that it announced. */
+/* On a terminal only: overwrites itself, and is cleared before the line that it announced. */
 static void show_progress(int index, int all, const char *name) {
   if (isatty(STDERR_FILENO))
     fprintf(stderr, "\r[%d/%d] %-40s", index, all, name);
@@ -32,7 +32,8 @@ static const char *subject_name(subject s, const options *o) {
                              : sgemm_variant_get((sgemm_variant)s)->name;
 }
 
-/* What is measured, in order: cuBLAS first, since the others are compared with it; what is beside a mode right behind it. */
+/* The subjects in order: cuBLAS first, since the others are compared with it. A mode with both operands prepared follows the one
+   with B prepared. */
 static int list_subjects(const options *o, subject *subjects) {
   int count = 0, v;
   for (v = SUBJECT_CUBLAS; v < SUBJECT_BESIDE; v++) {
@@ -56,10 +57,10 @@ static void print_problem(const problem *q, float beta, int cold) {
   printf(", m %lld, n %lld, k %lld, ", (long long)q->m, (long long)q->n, (long long)q->k);
   if (q->batch > 1)
     printf("batch %lld, ", (long long)q->batch);
-  printf("op %s, uniform [-1, 1), on the %s%s\n", q->op, machine_name(), !RUNS_ON_GPU ? "" : cold ? ", cold" : ", hot");
+  printf("op %s, uniform [-1, 1), on the %s%s\n", q->op, machine_name(), !RUNS_ON_GPU ? "" : cold ? ", L2-cold" : ", L2-warm");
 }
 
-/* No other problem and mode has that name. */
+/* A name that is unique among problems and L2 states. */
 static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
   char batch[24] = "";
   if (q->batch > 1)
@@ -68,7 +69,7 @@ static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
            q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
 }
 
-/* The cells that say what was measured, and the row's name. */
+/* The cells of the problem and the plan, and the row's name. */
 static void fill_case(const meter *m, const problem *q, const data *d, const options *o, subject s, int cold, row *w) {
   const choice picked = picked_by(m, s, d);
   char name[CASE_MOST];
@@ -77,9 +78,10 @@ static void fill_case(const meter *m, const problem *q, const data *d, const opt
   w->cold = cold;
   cells[COLUMN_variant].text = subject_name(s, o);
   cells[COLUMN_stage].text = s < SGEMM_VARIANT_COUNT ? sgemm_variant_get((sgemm_variant)s)->stage_name : NULL;
-  cells[COLUMN_picked].text = picked.row;
-  cells[COLUMN_ranks].number = picked.ranks;
-  cells[COLUMN_planes].number = picked.planes;
+  cells[COLUMN_picked].text = picked.variant;
+  cells[COLUMN_cluster_k].number = picked.cluster_k;
+  cells[COLUMN_split_k].number = picked.split_k;
+  cells[COLUMN_stream_k].number = picked.stream_k;
   cells[COLUMN_shape].text = q->name[0] != '\0' ? q->name : NULL;
   cells[COLUMN_m].number = (double)q->m;
   cells[COLUMN_n].number = (double)q->n;
@@ -101,7 +103,7 @@ static void fill_error(meter *m, double error, row *w) {
   compare_error(m, w);
 }
 
-/* What was written reaches the file now and stays there if the ladder is killed. 0, or 2 and the fault was said. */
+/* Flushes, so that the lines stay in the file if the ladder is killed. 0, or 2 after an error message. */
 static int flush(FILE *file, const char *path) {
   errno = 0;
   if (fflush(file) == 0 && !ferror(file))
@@ -109,7 +111,7 @@ static int flush(FILE *file, const char *path) {
   return fail(errno != 0 ? strerror(errno) : "not all could be written", path);
 }
 
-/* 0, 1 if a result is wrong, or 2 and the fault was said. csv may be NULL. */
+/* 0, 1 if a result is wrong, or 2 after an error message. csv may be NULL. */
 static int run_problem(meter *m, const problem *q, const options *o, int cold, int quiet, FILE *csv, report *r,
                        int *done, int all) {
   subject subjects[SUBJECT_COUNT];
@@ -164,11 +166,11 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
 
 static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *r) {
   subject subjects[SUBJECT_COUNT];
-  const int all = list_subjects(o, subjects) * (int)o->problem_count * (o->hot + o->cold);
+  const int all = list_subjects(o, subjects) * (int)o->problem_count * (o->warm + o->cold);
   size_t q, i, wrong = 0;
   int status = 0, cold, done = 0;
   for (q = 0; q < o->problem_count; q++)
-    for (cold = !o->hot; cold <= o->cold; cold++)
+    for (cold = !o->warm; cold <= o->cold; cold++)
       if ((status = run_problem(m, &o->problems[q], o, cold, quiet, csv, r, &done, all)) == 2)
         return status;
   sum_up(o, r);
@@ -177,8 +179,8 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
   if (!quiet) {
     putchar('\n');
     print_legend(r);
-    printf("error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, 1 is the bound; of %d rows and %d results "
-           "at least\n"
+    printf("error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, bound 1, in %d rows of C and %d results at "
+           "least\n"
            "%zu results, %zu wrong\n",
            COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
     print_errors(o, r);
@@ -188,7 +190,7 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
   return wrong > 0;
 }
 
-/* The CSV gets its rows one by one, the others all at the end. */
+/* The CSV is written line by line, the others at the end. */
 enum { CSV, JSON, MARKDOWN, OUTPUTS };
 
 typedef struct output {
@@ -196,7 +198,7 @@ typedef struct output {
   FILE *file;
 } output;
 
-/* All of them before anything is measured. 0, or 2 and the fault was said. */
+/* Opens all files before anything is measured. 0, or 2 after an error message. */
 static int open_outputs(output *outputs) {
   int i;
   for (i = 0; i < OUTPUTS; i++) {
@@ -229,7 +231,7 @@ int main(int argc, char **argv) {
   static options o;
   static meter m;
   report r = {0};
-  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called, which paths go by */
+  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called */
   output outputs[OUTPUTS] = {{NULL, NULL}};
   int i, status, quiet = 0;
   if (directory != NULL && chdir(directory) != 0)

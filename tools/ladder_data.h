@@ -1,22 +1,42 @@
-/* ladder_data.h: the matrices of one problem on the machine. */
+/* ladder_data.h: the matrices of one problem in device memory. */
 #ifndef LADDER_DATA_H
 #define LADDER_DATA_H
 
-#include "examples/ladder_options.h"
-#include "examples/machine.h"
-#include "examples/matrices.h"
+#include "tools/ladder_options.h"
+#include "tools/machine.h"
+#include "tools/matrices.h"
 
 typedef struct data {
   sgemm_params p;                   /* of the first set of matrices */
-  int sets;                         /* of matrices on the machine, all alike: more than one for cold timing */
+  int sets;                         /* copies of the matrices in device memory: more than one for L2-cold timing */
   size_t pitch_a, pitch_b, pitch_c; /* floats from one set to the next */
 } data;
 
-/* What runs for a subject: its row, and the rest of its plan. NULL and NAN: it has none. */
+/* The plan that runs for a subject. NULL and NAN: it has no such field. */
 typedef struct choice {
-  const char *row;
-  double ranks, planes;
+  const char *variant;
+  double cluster_k, split_k, stream_k;
 } choice;
+
+static choice no_choice(void) {
+  const choice none = {NULL, NAN, NAN, NAN};
+  return none;
+}
+
+/* Of sgemm_run(). A tensor plan names its tensor-core variant. */
+static choice choice_of(const sgemm_plan *plan) {
+  choice c = no_choice();
+  if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
+    c.variant = sgemm_tensor_variant_get(plan->tensor)->name;
+    c.split_k = plan->split_k;
+  } else if (plan->variant != SGEMM_VARIANT_NONE) {
+    c.variant = sgemm_variant_get(plan->variant)->name;
+    c.cluster_k = plan->cluster_k;
+    c.split_k = plan->split_k;
+    c.stream_k = plan->stream_k;
+  }
+  return c;
+}
 
 /* 256 bytes, as cudaMalloc aligns. */
 static size_t pitch_of(int64_t floats) { return ((size_t)floats + 63) / 64 * 64; }
@@ -32,7 +52,7 @@ static void close_data(data *d) {
   machine_free(d->p.C);
 }
 
-/* As many sets as `passed` bytes take, but one. 0 is success. */
+/* One set, and as many further ones as fill `passed` bytes. 0 is success. */
 static int open_data(data *d, const problem *q, float beta, int64_t passed) {
   memset(d, 0, sizeof *d);
   d->p = sgemm_params_init(q->op[0] == 'N' ? SGEMM_N : SGEMM_T, q->op[1] == 'N' ? SGEMM_N : SGEMM_T, q->m, q->n, q->k);
@@ -62,13 +82,13 @@ static sgemm_params set_of(const data *d, int s) {
   return p;
 }
 
-/* NaN, of which all bits are set, in every result, so that what a kernel does not write is found; zeros where it reads them.
-   0 is success. */
+/* Every result becomes a NaN with all bits set, so that one that a kernel does not write is found; or 0 where beta is not 0 and
+   the kernel reads C. 0 is success. */
 static int spoil(const data *d) {
   return machine_set(d->p.C, d->p.beta == 0.0f ? 0xff : 0, (size_t)d->sets * d->pitch_c * sizeof(float));
 }
 
-/* Componentwise, of the rows compared in one set. 0 is success. */
+/* The componentwise error of one set, over the rows of C that are compared. 0 is success. */
 static int error_of(const data *d, int set, double *error) {
   const sgemm_params p = set_of(d, set);
   return matrices_error(&p, error);

@@ -1,10 +1,10 @@
-/* ladder_gpu.h: the ladder on a GPU: times, beside cuBLAS and beside what the device does at most. */
+/* ladder_gpu.h: the ladder on a GPU: times, beside those of cuBLAS and beside the device's measured ceilings. */
 #ifndef LADDER_GPU_H
 #define LADDER_GPU_H
 
-#include "examples/ceilings.h"
-#include "examples/ladder_data.h"
-#include "examples/ladder_report.h"
+#include "tools/ceilings.h"
+#include "tools/ladder_data.h"
+#include "tools/ladder_report.h"
 
 #include <cublas_v2.h>
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ enum {
   ENOUGH_SAMPLES = 10,
   FEWEST_SAMPLES = 3,
   WORKSPACE = 32 << 20, /* what cuBLAS's manual asks for on Hopper */
-  LARGE = 512,          /* m, n and k of shapes that a tensor mode has a score of its own for; also the usage's */
+  LARGE = 512,          /* least m, n and k of the shapes of a tensor mode's second score; also the usage's */
   CEILING_FROM = 1024   /* squares whose ceiling is measured unasked; also the usage's */
 };
 
@@ -90,7 +90,6 @@ static const char *throttle(const nvml *n) {
 
 typedef struct meter {
   sgemm_device device;
-  sgemm_machine machine;
   double ffma_gflops, copy_gbs;
   cublasHandle_t cublas;
   void *workspace; /* of cuBLAS */
@@ -105,12 +104,11 @@ typedef struct meter {
   float samples[SAMPLES_MOST]; /* ascending */
 } meter;
 
-/* 0, or 2 and the fault was said. */
+/* 0, or 2 after an error message. */
 static int open_meter(meter *m, const options *o, report *r) {
   int device, error, version = 0, runtime = 0;
   if (cudaGetDevice(&device) != cudaSuccess || sgemm_device_query(device, &m->device) != SGEMM_SUCCESS ||
-      sgemm_machine_query(&m->machine) != SGEMM_SUCCESS || cudaEventCreate(&m->start) != cudaSuccess ||
-      cudaEventCreate(&m->stop) != cudaSuccess)
+      cudaEventCreate(&m->start) != cudaSuccess || cudaEventCreate(&m->stop) != cudaSuccess)
     return fail("the device does not answer", machine_error((int)cudaGetLastError()));
   error = ceilings_measure(&m->ffma_gflops, &m->copy_gbs);
   if (error != 0)
@@ -153,16 +151,16 @@ static void close_meter(meter *m) {
     dlclose(m->nvml.library);
 }
 
-/* That other matrices have to take before the same ones come again. */
+/* Bytes of other matrices between two calls on the same ones. */
 static int64_t bytes_to_pass(const meter *m, int cold) { return cold ? 2 * m->device.l2_bytes : 0; }
 
-/* What there is beside the rows. */
+/* 1 if a subject that is no variant is measured. */
 static int has_subject(subject s, const options *o) {
   return s == SUBJECT_CUBLAS ||
          (o->production && o->modes[mode_of(s)] && (s < SUBJECT_BESIDE || (o->beside && mode_of(s) != SGEMM_STRICT)));
 }
 
-/* With which a subject runs set number `set`. As calls follow one another, they can all work in the same memory. */
+/* The parameters with which a subject runs set number `set`. Calls follow one another, so they share one workspace. */
 static sgemm_params params_of(const meter *m, subject s, const data *d, int set) {
   sgemm_params p = set_of(d, set);
   p.mode = mode_of(s);
@@ -200,7 +198,7 @@ static int prepare(meter *m, subject s, const data *d, int operand) {
   return memory == NULL;
 }
 
-/* What a subject needs besides the matrices. 0 is success. */
+/* The memory that a subject needs besides the matrices. 0 is success. */
 static int open_subject(meter *m, subject s, const data *d, const options *o) {
   sgemm_params p;
   int64_t bytes;
@@ -212,8 +210,8 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
     return 1;
   p = params_of(m, s, d, 0);
   if (!is_production(s)) {
-    const sgemm_plan row = {(sgemm_variant)s, 1, 1};
-    bytes = sgemm_plan_workspace(&row, &p);
+    const sgemm_plan plan = sgemm_variant_plan((sgemm_variant)s, &p);
+    bytes = sgemm_plan_workspace(&plan, &p);
   } else if (sgemm_workspace_query(&p, &bytes) != SGEMM_SUCCESS) {
     return 1;
   }
@@ -225,24 +223,19 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
   return m->room_bytes != bytes;
 }
 
-/* What runs for a subject. */
-static choice picked_by(const meter *m, subject s, const data *d) {
+static sgemm_plan production_plan(const meter *m, subject s, const data *d) {
   const sgemm_params p = params_of(m, s, d, 0);
-  choice picked = {NULL, NAN, NAN};
+  return sgemm_select(&p, SGEMM_STAGE_ANY, &m->device);
+}
+
+static choice picked_by(const meter *m, subject s, const data *d) {
+  choice picked = no_choice();
   if (is_production(s)) {
-    const sgemm_tensor_plan tensor = sgemm_tensor_select(&p, &m->machine);
-    if (tensor.tensor != SGEMM_TENSOR_COUNT) {
-      picked.row = sgemm_tensor_get(tensor.tensor)->name;
-      picked.planes = tensor.planes;
-    } else {
-      const sgemm_plan strict = sgemm_select(&p, SGEMM_STAGE_COUNT, &m->machine);
-      picked.row = sgemm_variant_get(strict.variant)->name;
-      picked.ranks = strict.ranks;
-      picked.planes = strict.planes;
-    }
-  } else if (s != SUBJECT_CUBLAS) {
-    picked.row = sgemm_variant_get((sgemm_variant)s)->name;
+    const sgemm_plan plan = production_plan(m, s, d);
+    return choice_of(&plan);
   }
+  if (s != SUBJECT_CUBLAS)
+    picked.variant = sgemm_variant_get((sgemm_variant)s)->name;
   return picked;
 }
 
@@ -264,17 +257,17 @@ static void print_legend(const report *r) {
     held += now != NULL && strcmp(now, "none") != 0;
   }
   printf("ms: median of the runs; spread: their interquartile range over it; %% copy: the fewest bytes over the time\n"
-         "MHz: of the SMs, with the last run in flight; ");
+         "MHz: SM clock during the last run; ");
   if (reason == NULL)
-    printf("the driver does not tell\n");
+    printf("the driver gives none\n");
   else
     printf("throttled in %zu of %zu cases: %s\n", held, r->row_count, reason);
 }
 
 /* ---- The suite --------------------------------------------------------------------------------------------------- */
 
-/* Of what sgemm_run() does in one mode, hot or cold, from some side of the shapes on: a value's geometric mean over the
-   rows that have it, and the row where it is worst. */
+/* A value of sgemm_run() in one mode, L2-warm or L2-cold, over the shapes whose m, n and k are `from` at least: its geometric
+   mean over the lines that have it, and the line where it is worst. */
 typedef struct digest {
   size_t count;
   double mean, worst;
@@ -303,7 +296,7 @@ static digest digest_of(const report *r, int mode, int cold, int64_t from, doubl
   return d;
 }
 
-/* What a tensor mode is held against, for people. */
+/* The ceilings of the tensor modes, for people. */
 static const char *const ceiling_names[MODE_COUNT] = {NULL, "cuBLAS on fp16 at 3 k", "cuBLAS on bf16 at 6 k"};
 
 /* Its name in the shape file, or its sizes. */
@@ -316,7 +309,7 @@ static double speed_of(const row *w) { return w->wrong ? 0.0 : w->cells[COLUMN_p
 
 static double share_of_ceiling(const row *w) { return w->cells[COLUMN_percent_of_ceiling].number / 100.0; }
 
-/* For programs as key, key_worst and key_worst_shape, for people as a sentence; nothing of no rows. */
+/* For programs as key, key_worst and key_worst_shape, for people as a sentence; nothing where no line has the value. */
 static void add_digest(report *r, const digest *d, const char *key, const char *title, const char *of,
                        const char *worst) {
   char longer[48];
@@ -343,24 +336,24 @@ static const char *joined(char text[64], const char *between, const char *what, 
   return text;
 }
 
-static const char *const temperatures[] = {"hot", "cold"};
+static const char *const l2_states[] = {"warm", "cold"}, *const l2_titles[] = {"L2-warm", "L2-cold"};
 
 static void add_score(report *r, int mode, int cold, int large) {
   const digest d = digest_of(r, mode, cold, large ? LARGE : 0, speed_of, 1);
   char key[64], title[64];
-  add_digest(r, &d, joined(key, "_", "score", mode, temperatures[cold], large ? "large" : ""),
-             joined(title, ", ", "score", mode, temperatures[cold], large ? "m, n, k >= 512" : ""), "cuBLAS's speed",
+  add_digest(r, &d, joined(key, "_", "score", mode, l2_states[cold], large ? "large" : ""),
+             joined(title, ", ", "score", mode, l2_titles[cold], large ? "m, n, k >= 512" : ""), "cuBLAS's speed",
              "worst");
 }
 
 static void add_ceiling(report *r, int mode, int cold) {
   const digest d = digest_of(r, mode, cold, 0, share_of_ceiling, 1);
   char key[64], title[64];
-  add_digest(r, &d, joined(key, "_", "ceiling", mode, temperatures[cold], ""),
-             joined(title, ", ", "ceiling", mode, temperatures[cold], ""), ceiling_names[mode], "worst");
+  add_digest(r, &d, joined(key, "_", "ceiling", mode, l2_states[cold], ""),
+             joined(title, ", ", "ceiling", mode, l2_titles[cold], ""), ceiling_names[mode], "worst");
 }
 
-/* Of a row whose error is filled in; cuBLAS's comes first. Infinite beside cuBLAS too where either is. */
+/* The error over cuBLAS's, which is measured first. Infinite where either is. */
 static void compare_error(meter *m, row *w) {
   const double ours = w->cells[COLUMN_componentwise_error].number;
   if (w->subject == SUBJECT_CUBLAS)
@@ -372,8 +365,8 @@ static void compare_error(meter *m, row *w) {
 
 static double error_of_row(const row *w) { return w->cells[COLUMN_error_over_cublas].number; }
 
-/* The mode whose errors are told where there are both: they do not depend on it. */
-static int errors_cold(const options *o) { return !o->hot; }
+/* The L2 state whose errors are printed: they do not depend on it. */
+static int errors_cold(const options *o) { return !o->warm; }
 
 static void add_errors(const options *o, report *r, int mode) {
   const digest d = digest_of(r, mode, errors_cold(o), 0, error_of_row, 0);
@@ -410,7 +403,7 @@ static void print_errors(const options *o, const report *r) {
     print_errors_of(o, r, mode);
 }
 
-/* What can be said when all is measured: only a shape file names its problems, and has a score. */
+/* The summary of all measurements: only a shape file names its problems, and has a score. */
 static void sum_up(const options *o, report *r) {
   int mode, cold;
   for (mode = 0; mode < MODE_COUNT; mode++)
@@ -458,7 +451,7 @@ static int run_call(const meter *m, subject s, const data *d, int set) {
                                : sgemm_run_variant((sgemm_variant)s, &p, NULL) != SGEMM_SUCCESS;
 }
 
-/* As many calls as asked for, of one set of matrices after the other from *set on; the last one's is left in *set. */
+/* So many calls, on one set of matrices after the other from *set on; the last one's set is left in *set. */
 static int run_calls(const meter *m, subject s, const data *d, int calls, int *set) {
   int i, bad = 0;
   for (i = 0; i < calls && !bad; i++) {
@@ -468,7 +461,7 @@ static int run_calls(const meter *m, subject s, const data *d, int calls, int *s
   return bad;
 }
 
-/* Milliseconds of one of these calls, on the device. While they run, what the driver tells goes into the cells. */
+/* Milliseconds of one of these calls, on the device. The driver's clock, power and throttle reason during them go into cells. */
 static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, cell *cells, float *ms) {
   if (cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
       cudaEventRecord(m->stop, NULL) != cudaSuccess)
@@ -507,9 +500,9 @@ static int is_enough(const meter *m, const options *o, int count, double seconds
   return count >= ENOUGH_SAMPLES && seconds >= ENOUGH_SECONDS && spread_percent(m->samples, count) < ENOUGH_SPREAD;
 }
 
-/* Fills the row's times and the cells that are no rates. 0 is success; *set is one that timed calls have written. */
+/* Fills the times and the cells that are no rates. 0 is success; *set is one that timed calls have written. */
 static int time_subject(meter *m, subject s, const data *d, const options *o, row *w, int *set) {
-  /* The first launch also loads the kernel: it counts as what it took at least, which is told of fp32 FMA alone. */
+  /* The first launch also loads the kernel. Its share of the warm-up is the least time that fp32 FMA needs; 0 for the others. */
   const int by_ffma = s < SUBJECT_CEILING && mode_of(s) == SGEMM_STRICT;
   double warm = by_ffma ? sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch / m->ffma_gflops * 1e-9 : 0.0;
   float ms = 0.0f;
@@ -548,11 +541,10 @@ static int time_subject(meter *m, subject s, const data *d, const options *o, ro
   return 0;
 }
 
-/* A line's elements, rounded up so that each line starts on 16 bytes: a ceiling is what is possible. */
+/* A leading dimension, rounded up so that each row of 16-bit numbers starts on 16 bytes, which is fastest. */
 static int64_t padded(int64_t length) { return sgemm__ceil_div(length, 8) * 8; }
 
-/* The matrices of a tensor mode's ceiling: A and B of 16-bit numbers and of as many times the k as there are products. 0 is
-   success. */
+/* The matrices of a tensor mode's ceiling: A and B of 16-bit numbers, k times the number of products. 0 is success. */
 static int open_ceiling(data *c, const sgemm_params *p, int mode, int64_t passed) {
   const int64_t k = p->k * (mode == SGEMM_TENSOR ? 3 : 6);
   memset(c, 0, sizeof *c);
@@ -580,7 +572,7 @@ static int has_ceiling(const options *o, subject s, const sgemm_params *p) {
          (o->ceilings || (p->m >= CEILING_FROM && p->m == p->n && p->m == p->k));
 }
 
-/* A tensor mode's row, which is timed already, beside its ceiling. 0 is success. */
+/* Times a tensor mode's ceiling, for the line of the mode, which is timed already. 0 is success. */
 static int measure_ceiling(meter *m, subject s, const data *d, const options *o, int cold, row *w) {
   const int mode = mode_of(s);
   row ceiling = *w; /* for its times alone */
@@ -596,13 +588,19 @@ static int measure_ceiling(meter *m, subject s, const data *d, const options *o,
   return failed;
 }
 
-/* What production ran, for people. A guard that fired says that it was strict fp32 after all. */
+/* The plan that production ran, for people. Where the guard fired, strict fp32 computed the call after all. */
 static void write_note(subject s, row *w) {
+  static const struct {
+    int column;
+    const char *name;
+  } fields[] = {{COLUMN_cluster_k, "cluster_k"}, {COLUMN_split_k, "split_k"}, {COLUMN_stream_k, "stream_k"}};
   const cell *cells = w->cells;
   int used = snprintf(w->note, sizeof w->note, "%s", cells[COLUMN_picked].text);
-  if (!isnan(cells[COLUMN_ranks].number))
-    used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", ranks %.0f", cells[COLUMN_ranks].number);
-  used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", planes %.0f", cells[COLUMN_planes].number);
+  size_t i;
+  for (i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (!isnan(cells[fields[i].column].number))
+      used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", %s %.0f", fields[i].name,
+                       cells[fields[i].column].number);
   if (cells[COLUMN_guard].number > 0.0)
     used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", guard fired");
   if (!isnan(cells[COLUMN_percent_of_ceiling].number))
@@ -611,15 +609,15 @@ static void write_note(subject s, row *w) {
              cells[COLUMN_ceiling_gflops].number * 1e-3);
 }
 
-/* What only production has. 0 is success. */
+/* Fills the cells that only production has. 0 is success. */
 static int measure_production(meter *m, subject s, const data *d, const options *o, int cold, int set, row *w) {
   const sgemm_params p = params_of(m, s, d, set);
-  uint32_t verdict = 0;
+  uint32_t fallback_reason = 0;
   w->cells[COLUMN_workspace_bytes].number = (double)p.workspace_bytes;
-  if (sgemm_tensor_select(&p, &m->machine).tensor != SGEMM_TENSOR_COUNT) {
-    if (sgemm_guard_query(&p, &verdict, NULL) != SGEMM_SUCCESS || machine_wait())
+  if (production_plan(m, s, d).tensor != SGEMM_TENSOR_VARIANT_NONE) {
+    if (sgemm_guard_query(&p, &fallback_reason, NULL) != SGEMM_SUCCESS || machine_wait())
       return 1;
-    w->cells[COLUMN_guard].number = verdict;
+    w->cells[COLUMN_guard].number = fallback_reason;
   }
   if (has_ceiling(o, s, &p) && measure_ceiling(m, s, d, o, cold, w))
     return 1;
@@ -627,13 +625,13 @@ static int measure_production(meter *m, subject s, const data *d, const options 
   return 0;
 }
 
-/* Where beta is not 0, timed calls leave what nobody knows: two more, from zeros on, leave (1 + beta) op(A) op(B). 0 is
-   success. */
+/* Where beta is not 0, the result depends on the number of timed calls. Two more calls that begin with zeros leave
+   (1 + beta) op(A) op(B), which is checked. 0 is success. */
 static int call_twice(const meter *m, subject s, const data *d, int set) {
   return d->p.beta != 0.0f && (spoil(d) || run_call(m, s, d, set) || run_call(m, s, d, set) || machine_wait());
 }
 
-/* Fills all cells but those of the case and of the check. 0 is success; *set is one to be checked. */
+/* Fills all cells but those of the case and of the check. 0 is success; *set is the set to check. */
 static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
   cell *cells = w->cells;
   sgemm_metrics r;
@@ -642,7 +640,7 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
   if (s == SUBJECT_CUBLAS)
     m->cublas_ms = w->real_ms;
   r = sgemm_metrics_of(&d->p, w->real_ms, m->device.peak_gflops, m->cublas_ms);
-  cells[COLUMN_mode].text = cold ? "cold" : "hot";
+  cells[COLUMN_mode].text = l2_states[cold];
   cells[COLUMN_gflops].number = r.gflops;
   cells[COLUMN_percent_of_peak].number = r.percent_of_peak;
   cells[COLUMN_percent_of_cublas].number = r.percent_of_cublas;

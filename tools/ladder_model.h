@@ -1,10 +1,10 @@
-/* ladder_model.h: the ladder on the CPU model: counts, and what they mean on a GPU that need not be there. */
+/* ladder_model.h: the ladder on the CPU model: counts, and the roofline bounds that follow from them for a GPU. */
 #ifndef LADDER_MODEL_H
 #define LADDER_MODEL_H
 
 #include "cpu/sgemm_model.h"
-#include "examples/ladder_data.h"
-#include "examples/ladder_report.h"
+#include "tools/ladder_data.h"
+#include "tools/ladder_report.h"
 
 #if !SGEMM_CPU_COUNT
 #error "the ladder needs the counting model: SGEMM_CPU_COUNT=1 for it and for cpu/sgemm.c"
@@ -12,7 +12,8 @@
 
 enum { RUNS_ON_GPU = 0, DEFAULT_M = 256, DEFAULT_N = 256, DEFAULT_K = 64 };
 
-/* What ptxas made of each row: the variant, its registers for NN, NT, TN, TT, its bytes of shared memory for them. */
+/* What ptxas made of the variants that were compiled for an architecture: the variant, its registers for NN, NT, TN and TT, its
+   bytes of static shared memory for the same. A variant without an entry has no occupancy. */
 enum { RESOURCE_CELLS = 9 };
 static const int resources_sm80[] = {
 #include "docs/measurements/registers_sm80.csv"
@@ -35,18 +36,18 @@ typedef struct gpu {
 } gpu;
 
 #define RESOURCES(arch) resources_##arch, sizeof resources_##arch / sizeof *resources_##arch
-/* {name, compute capability, SMs, lanes, MHz, L2; threads, blocks, registers, shared memory and the part reserved;
-   GFLOP/s, GB/s}, and what ptxas said */
+/* {name, compute capability, architecture of the code, 1 for sm_90a, SMs, lanes, MHz; of an SM: threads, blocks, registers,
+   shared memory; of a block: shared memory, the part of it that is reserved; L2, GFLOP/s, GB/s}, and what ptxas said. */
 // clang-format off
 static const gpu gpus[] = {
-  {"H200",    {"H200",             9, 0, 132, 128, 1980, 60 << 20, 2048, 32, 65536, 228 << 10, 1024, 66908, 4814.7},
-   RESOURCES(sm90a)},
-  {"A100",    {"A100 SXM 40 GB",   8, 0, 108,  64, 1410, 40 << 20, 2048, 32, 65536, 164 << 10, 1024, 19492, 1555.0},
-   RESOURCES(sm80)},
-  {"RTX3090", {"GeForce RTX 3090", 8, 6,  82, 128, 1695,  6 << 20, 1536, 16, 65536, 100 << 10, 1024, 35581,  936.2},
-   RESOURCES(sm86)},
-  {"RTX3070", {"GeForce RTX 3070", 8, 6,  46, 128, 1725,  4 << 20, 1536, 16, 65536, 100 << 10, 1024, 20314,  448.0},
-   RESOURCES(sm86)},
+  {"H200",    {"H200",             9, 0, 90, 0, 132, 128, 1980, 2048, 32, 65536, 228 << 10, 227 << 10, 1024, 60 << 20,
+               66908, 4814.7}, RESOURCES(sm90a)},
+  {"A100",    {"A100 SXM 40 GB",   8, 0, 80, 0, 108,  64, 1410, 2048, 32, 65536, 164 << 10, 163 << 10, 1024, 40 << 20,
+               19492, 1555.0}, RESOURCES(sm80)},
+  {"RTX3090", {"GeForce RTX 3090", 8, 6, 86, 0,  82, 128, 1695, 1536, 16, 65536, 100 << 10,  99 << 10, 1024,  6 << 20,
+               35581,  936.2}, RESOURCES(sm86)},
+  {"RTX3070", {"GeForce RTX 3070", 8, 6, 86, 0,  46, 128, 1725, 1536, 16, 65536, 100 << 10,  99 << 10, 1024,  4 << 20,
+               20314,  448.0}, RESOURCES(sm86)},
 };
 // clang-format on
 enum { GPUS = sizeof gpus / sizeof *gpus, BY_HAND_LANES = 128 };
@@ -55,7 +56,7 @@ typedef struct meter {
   gpu gpu;
 } meter;
 
-/* 0, or 2 and the fault was said. */
+/* 0, or 2 after an error message. */
 static int open_meter(meter *m, const options *o, report *r) {
   const char *name = o->gpu ? o->gpu : gpus[0].name;
   int g = 0;
@@ -67,8 +68,10 @@ static int open_meter(meter *m, const options *o, report *r) {
   if (o->peak_gflops > 0.0) {
     memset(&m->gpu, 0, sizeof m->gpu);
     strcpy(m->gpu.device.name, "a GPU given by hand");
-    m->gpu.device.major = gpus[0].device.major; /* production may choose from what an H200 can do */
+    m->gpu.device.major = gpus[0].device.major; /* the selection may use all that an H200 can do */
+    m->gpu.device.code_arch = gpus[0].device.code_arch;
     m->gpu.device.shared_per_sm = gpus[0].device.shared_per_sm;
+    m->gpu.device.shared_per_block = gpus[0].device.shared_per_block;
     m->gpu.device.lanes = BY_HAND_LANES;
     m->gpu.device.multiprocessors = 1;
     m->gpu.device.clock_mhz = (int)ceil(o->peak_gflops * 1e3 / (2 * BY_HAND_LANES));
@@ -84,20 +87,20 @@ static int open_meter(meter *m, const options *o, report *r) {
 
 static void close_meter(meter *m) { (void)m; }
 
-/* The model has no caches to pass by. */
+/* The model has no caches. */
 static int64_t bytes_to_pass(const meter *m, int cold) {
   (void)m, (void)cold;
   return 0;
 }
 
-/* What there is beside the rows. */
+/* 1 if a subject that is no variant is measured. */
 static int has_subject(subject s, const options *o) { return s == SUBJECT_PRODUCTION && o->production; }
 
 static void print_machine(const meter *m, const sgemm_params *p) {
   const sgemm_device *d = &m->gpu.device;
   (void)p;
   printf(
-      "counted by the CPU model, held against %s: FMA peak %.1f TFLOP/s, memory %.2f TB/s, ridge at %.1f FLOP/byte\n",
+      "counted by the CPU model, roofs of %s: FMA peak %.1f TFLOP/s, memory %.2f TB/s, ridge at %.1f FLOP/byte\n",
       d->name, d->peak_gflops * 1e-3, d->bandwidth_gbs * 1e-3, sgemm_ridge(d->peak_gflops, d->bandwidth_gbs));
 }
 
@@ -105,10 +108,10 @@ static void print_legend(const report *r) {
   (void)r;
   puts("roofs in TFLOP/s; memory: bandwidth * FLOP/byte of the sectors that warps load, as if no cache held one\n"
        "shared: a wavefront a clock an SM, as the source asks; nvcc may join scalar loads\n"
-       "bound: the lowest of these two and the FMA peak; regs: by ptxas for that GPU, - where it was not asked");
+       "bound: the lowest of these two and the FMA peak; regs: by ptxas for that GPU, - where unknown");
 }
 
-/* Counts have no score, and there is nothing to hold errors against. */
+/* Counts have no score, and there is no cuBLAS to compare errors with. */
 static void sum_up(const options *o, report *r) { (void)o, (void)r; }
 static void print_errors(const options *o, const report *r) { (void)o, (void)r; }
 static void compare_error(meter *m, row *w) { (void)m, (void)w; }
@@ -120,28 +123,19 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
 }
 static void close_subject(meter *m) { (void)m; }
 
-/* What runs for a subject; of production the plan, without a workspace: one launch, whose counts are all. A row that packs
-   launches that before, uncounted. */
+/* The plan of a subject; of production without a workspace and without tma, so that one launch has all the counts. A variant
+   of tma that packs an operand does so in an earlier launch, which is not counted. */
 static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
-  const sgemm_device *d = &m->gpu.device;
-  const sgemm_machine machine = {d->multiprocessors,
-                                 10 * d->major + d->minor,
-                                 d->lanes,
-                                 d->clock_mhz,
-                                 d->bandwidth_gbs,
-                                 (int)(d->shared_per_sm - d->shared_reserved),
-                                 0,
-                                 (int)d->l2_bytes};
-  const sgemm_plan row = {(sgemm_variant)s, 1, 1};
-  return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_COUNT, &machine) : row;
+  return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_ANY, &m->gpu.device)
+                                 : sgemm_variant_plan((sgemm_variant)s, p);
 }
 
 static choice picked_by(const meter *m, subject s, const data *d) {
   const sgemm_plan plan = plan_of(m, s, &d->p);
-  const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
-  const choice row = {v ? v->name : NULL, s == SUBJECT_PRODUCTION ? plan.ranks : NAN,
-                      s == SUBJECT_PRODUCTION ? plan.planes : NAN};
-  return row;
+  choice picked = choice_of(&plan);
+  if (s != SUBJECT_PRODUCTION)
+    picked.cluster_k = picked.split_k = picked.stream_k = NAN;
+  return picked;
 }
 
 static double ratio(double a, double b) { return b > 0.0 ? a / b : NAN; }
@@ -169,7 +163,7 @@ static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *
   const double memory = g->device.bandwidth_gbs * cells[COLUMN_global_flop_per_byte].number * 1e-3;
   const double shared = ratio(flops, wavefronts) * peak / (2.0 * g->device.lanes);
   const double roof = fmin(peak,
-                           fmin(memory, shared)); /* without shared memory that is NAN, and fmin() passes it over */
+                           fmin(memory, shared)); /* NAN without shared memory: fmin() ignores it */
   cells[COLUMN_memory_roof_tflops].number = memory;
   cells[COLUMN_shared_roof_tflops].number = shared;
   cells[COLUMN_roof_tflops].number = roof;

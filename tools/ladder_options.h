@@ -13,50 +13,47 @@
 
 static const char usage[] =
     "usage: ladder [OPTION VALUE]...\n"
-    "what is multiplied\n"
+    "problems\n"
     "  --m --n --k SIZES    each a list of numbers and ranges: 512, 256,512, 1024:4096:1024 (with the end); 1 to "
     "1048576\n"
     "  --sizes SIZES        squares instead\n"
     "  --shapes FILE        CSV instead, its header name,m,n,k,batch,op; on a GPU, with --production or\n"
     "                       --production-only, it ends with the score: cuBLAS's time over ours, the geometric mean of "
     "all\n"
-    "                       shapes and the worst, hot and cold apart; a wrong result counts as 0\n"
+    "                       shapes and the worst, L2-warm and L2-cold apart; a wrong result counts as 0\n"
     "  --op OP              NN (default), NT, TN or TT\n"
-    "  --beta NUMBER        on a GPU: C = op(A) op(B) + NUMBER C, above 0 and at most 1; what is checked is then what "
-    "two\n"
-    "                       calls behind the timed ones make of zeros\n"
-    "which kernels\n"
+    "  --beta NUMBER        on a GPU: C = op(A) op(B) + NUMBER C, above 0 and at most 1. The result that is checked is "
+    "then\n"
+    "                       that of two more calls, which begin with zeros\n"
+    "kernels\n"
     "  --stages NAME,...    the stages below; all of them by default\n"
-    "  --variants GLOB      of these the rows whose names match, as '*128x128x8*'\n"
-    "  --production         what sgemm_run() picks, besides the rows\n"
-    "  --production-only    that and no row: on a GPU, beside cuBLAS, a whole shape file in seconds\n"
-    "  --errors             on a GPU: how far production and cuBLAS are off, and the ratio: of each shape the largest\n"
-    "                       |C - double reference| / |A||B|. It implies --production\n"
-    "which modes of production, on a GPU\n"
-    "  --mode MODE,...      strict (default), tensor, tensor_full: a line for each, and a score, of the tensor modes "
-    "also\n"
-    "                       over the shapes with m, n and k of 512 and more. It implies --production. A tensor mode "
-    "has\n"
-    "                       the workspace that sgemm_workspace_query() asks for; cuBLAS always has 32 MiB\n"
-    "  --workspace MIB      strict production has no more than this; cuBLAS's 32, say, or 0\n"
+    "  --variants GLOB      of these stages the variants whose names match, such as '*128x128x8*'\n"
+    "  --production         the plan that sgemm_run() selects, besides the variants\n"
+    "  --production-only    that plan alone: on a GPU, beside cuBLAS, a whole shape file in seconds\n"
+    "  --errors             on a GPU: the errors of production and cuBLAS and their ratio: the largest\n"
+    "                       |C - double reference| / |A||B| of each shape. It implies --production\n"
+    "modes of production, on a GPU\n"
+    "  --mode MODE,...      strict (default), tensor, tensor_full: a line and a score for each, for a tensor mode a second\n"
+    "                       score over the shapes with m, n and k of 512 and more. It implies --production. A tensor "
+    "mode\n"
+    "                       has the workspace that sgemm_workspace_query() asks for; cuBLAS always has 32 MiB\n"
+    "  --workspace MIB      the most workspace that strict production gets: 32, as cuBLAS, or 0\n"
     "  --prepared           the tensor modes with B prepared before the timing starts\n"
-    "  --prepared-both      with A as well: what the multiplying kernels alone reach; with --prepared, beside it\n"
-    "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers: fp16 at 3 k for "
-    "tensor,\n"
-    "                       bf16 at 6 k for tensor_full, of every shape but batches; without the option of squares "
-    "from\n"
-    "                       1024 on\n"
-    "how they are timed, on a GPU\n"
-    "  --hot                the same matrices again and again (default)\n"
-    "  --cold               matrices that twice the L2 has passed since; with --hot both\n"
-    "  --time SECONDS       a case, at most, but 3 samples; 2 by default, 0.1 with --production-only. It ends\n"
-    "                       sooner with 10 samples, 0.5 s and a spread below 0.5 %\n"
-    "  --reps N             just N samples a case, 1 to 4000\n"
-    "what they are held against, without a GPU\n"
+    "  --prepared-both      with A prepared as well: the time of the multiplying kernels alone; with --prepared, both\n"
+    "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers, fp16 at 3 k for tensor,\n"
+    "                       bf16 at 6 k for tensor_full, for every shape but batches; without this option for squares\n"
+    "                       from 1024 on\n"
+    "timing, on a GPU\n"
+    "  --warm               L2-warm: repeated calls on the same matrices (default)\n"
+    "  --cold               L2-cold: other matrices of twice the L2's size in between; with --warm both\n"
+    "  --time SECONDS       of a case at most, but 3 samples at least; 2 by default, 0.1 with --production-only. A case\n"
+    "                       ends sooner with 10 samples, 0.5 s and a spread below 0.5 %\n"
+    "  --reps N             N samples a case, 1 to 4000\n"
+    "rooflines, without a GPU\n"
     "  --gpu NAME           H200 (default), A100, RTX3090 or RTX3070\n"
-    "  --peak GFLOPS --bandwidth GBS    another one, with 128 lanes an SM\n"
-    "what is written, - for standard output in place of the table\n"
-    "  --csv FILE           row by row, so that a run cut short keeps what it measured\n"
+    "  --peak GFLOPS --bandwidth GBS    another GPU, with 128 lanes an SM\n"
+    "output files, - for standard output in place of the table\n"
+    "  --csv FILE           line by line, so that a run cut short keeps what it measured\n"
     "  --json FILE  --markdown FILE     at the end\n"
     "exit status: 0, 1 where a result is wrong, 2 where the ladder could not run\n"
     "stages:";
@@ -69,8 +66,8 @@ typedef struct problem {
   char op[3]; /* NN, NT, TN or TT */
 } problem;
 
-/* What is measured: a variant by its number, or one of these. Production is one subject for each sgemm_mode. A ceiling, of
-   which there is one for each tensor mode, is timed for another subject's row and has none of its own. */
+/* A subject of measurement: a variant by its number, or one of these. Production is one subject for each sgemm_mode. There is a
+   ceiling for each tensor mode; its rate stands in another subject's line. */
 typedef int subject;
 enum {
   MODE_COUNT = SGEMM_TENSOR_FULL + 1,
@@ -84,7 +81,7 @@ enum {
 static int is_production(subject s) { return s >= SUBJECT_PRODUCTION && s < SUBJECT_COUNT; }
 static int mode_of(subject s) { return is_production(s) ? (s - SUBJECT_PRODUCTION) % MODE_COUNT : SGEMM_STRICT; }
 
-/* One of the ways to be asked for sizes; a later option of another way is an error. */
+/* The way in which sizes are given; a later option of another way is an error. */
 typedef enum sizes_by { BY_DEFAULT, BY_SIDES, BY_SQUARES, BY_FILE } sizes_by;
 
 typedef struct list {
@@ -99,7 +96,7 @@ typedef struct options {
   const char *variants;           /* glob, or NULL */
   char modes[MODE_COUNT];         /* 1: asked for */
   int limited, workspace_mib;     /* whether and how the workspace of strict production is */
-  int production, production_only, errors, prepared, prepared_both, ceilings, hot, cold;
+  int production, production_only, errors, prepared, prepared_both, ceilings, warm, cold;
   int beside; /* 1: with B prepared, and with both */
   int reps;   /* 0: until the spread is small or the time is up */
   float beta; /* 0: C is not read */
@@ -111,7 +108,7 @@ typedef struct options {
 
 static const char *stage_name(int stage) {
   static const char *const names[] = {
-#define NAME(stage, idea) #stage,
+#define NAME(stage, cluster_k, tma, idea) #stage,
       SGEMM_STAGES(NAME)
 #undef NAME
   };
@@ -219,7 +216,7 @@ static int parse_shape(problem *p, const char *line) {
   return parse_op(p->op, line + 1);
 }
 
-/* 0, or 2 and the fault was said. */
+/* 0, or 2 after an error message. */
 static int read_shapes(options *o, const char *path) {
   char line[256], where[300];
   int number = 0, bad = 0;
@@ -278,9 +275,9 @@ static int is_one_of(const char *name, const char *const *names) {
 /* Where the option's presence is kept; NULL if it is none of those without a value. */
 static int *flag_of(options *o, const char *name) {
   static const char *const names[] = {"--production",    "--production-only", "--errors", "--prepared",
-                                      "--prepared-both", "--ceilings",        "--hot",    "--cold"};
+                                      "--prepared-both", "--ceilings",        "--warm",   "--cold"};
   int *const flags[] = {&o->production,    &o->production_only, &o->errors, &o->prepared,
-                        &o->prepared_both, &o->ceilings,        &o->hot,    &o->cold};
+                        &o->prepared_both, &o->ceilings,        &o->warm,   &o->cold};
   size_t i;
   for (i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0)
@@ -289,19 +286,19 @@ static int *flag_of(options *o, const char *name) {
 }
 
 /* on_gpu: what this build runs on; m, n, k: the sizes where none are asked for.
-   0: go on; 1: help was asked for and given; 2: an argument is wrong, and that was said. */
+   0: go on; 1: help was printed; 2: an argument is wrong, after an error message. */
 static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
   static const char *const valued[] = {"--m",         "--n",    "--k",    "--sizes",     "--shapes",
                                        "--op",        "--beta", "--mode", "--workspace", "--stages",
                                        "--variants",  "--time", "--reps", "--gpu",       "--peak",
                                        "--bandwidth", "--csv",  "--json", "--markdown",  NULL};
   static const char *const gpu_only[] = {"--errors",   "--mode",      "--prepared", "--prepared-both",
-                                         "--ceilings", "--workspace", "--hot",      "--cold",
+                                         "--ceilings", "--workspace", "--warm",     "--cold",
                                          "--time",     "--reps",      "--beta",     NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
   static list sides[3];
   char op[3] = "NN";
-  const char *shapes = NULL, *asked_op = NULL, *asked_rows = NULL;
+  const char *shapes = NULL, *asked_op = NULL, *asked_variants = NULL;
   sizes_by by = BY_DEFAULT;
   int i, s, asked_mode = 0, to_stdout = 0;
   memset(o, 0, sizeof *o);
@@ -343,7 +340,7 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
         return fail("--beta is not a number above 0 and at most 1", value);
       o->beta = (float)beta;
     } else if (strcmp(name, "--stages") == 0) {
-      asked_rows = name;
+      asked_variants = name;
       memset(o->stages, 0, sizeof o->stages);
       if (!parse_names(o->stages, SGEMM_STAGE_COUNT, stage_name, value))
         return fail("--stages names an unknown stage (--help lists them)", value);
@@ -353,7 +350,7 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
         return fail("--mode is a list of strict, tensor and tensor_full", value);
     } else if (strcmp(name, "--variants") == 0) {
       o->variants = value;
-      asked_rows = name;
+      asked_variants = name;
     } else if (strcmp(name, "--reps") == 0) {
       const char *text = value;
       if ((o->reps = (int)parse_number(&text, SAMPLES_MOST, "")) == 0)
@@ -401,14 +398,14 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     return fail("each shape of the file has an op of its own, so --op is not for --shapes", asked_op);
   if (by != BY_FILE && !combine(o, by, &sides[0], &sides[1], &sides[2], op))
     return fail("--m, --n and --k make more than 4096 shapes", "too many");
-  if (o->production_only && asked_rows != NULL)
-    return fail("--production-only measures none of the rows that this option picks", asked_rows);
+  if (o->production_only && asked_variants != NULL)
+    return fail("--production-only measures none of the variants that this option picks", asked_variants);
   o->production |= o->production_only || o->errors || asked_mode;
   o->modes[SGEMM_STRICT] |= !asked_mode;
   o->beside = o->prepared && o->prepared_both;
   o->prepared |= o->prepared_both;
   if ((o->prepared || o->ceilings) && !o->modes[SGEMM_TENSOR] && !o->modes[SGEMM_TENSOR_FULL])
-    return fail("only a tensor mode of --mode has it", o->prepared ? "--prepared" : "--ceilings");
+    return fail("this option is for a tensor mode of --mode", o->prepared ? "--prepared" : "--ceilings");
   if ((o->modes[SGEMM_TENSOR] || o->modes[SGEMM_TENSOR_FULL]) && !sgemm_tensor_compiled())
     return fail("the kernels were compiled without the tensor modes", "--mode");
   if (o->seconds == 0.0)
@@ -416,9 +413,9 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
   for (s = 0; s < SGEMM_VARIANT_COUNT && !selected(o, (sgemm_variant)s); s++)
     ;
   if (s == SGEMM_VARIANT_COUNT && !o->production)
-    return fail("no row of the asked stages matches", o->variants ? o->variants : "--stages");
-  if (!o->hot && !o->cold)
-    o->hot = 1;
+    return fail("no compiled variant of these stages matches", o->variants ? o->variants : "--stages");
+  if (!o->warm && !o->cold)
+    o->warm = 1;
   return by == BY_FILE ? read_shapes(o, shapes) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* ladder_report.h: the ladder's rows as a table for people, CSV, JSON and Markdown, from one list of columns. */
+/* ladder_report.h: the ladder's results as a table for people, CSV, JSON and Markdown, from one list of columns. */
 #ifndef LADDER_REPORT_H
 #define LADDER_REPORT_H
 
@@ -36,20 +36,21 @@ typedef union cell {
   X(k,       "", "",        HIDDEN, 0)                                                                                 \
   X(batch,   "", "",        HIDDEN, 0)                                                                                 \
   X(op,      "", "",        HIDDEN, TEXT)                                                                              \
-  X(picked,  "", "",        HIDDEN, TEXT) /* the row that production is here */                                        \
-  X(ranks,   "", "",        HIDDEN, 0)    /* and the rest of its plan */                                               \
-  X(planes,  "", "",        HIDDEN, 0)
+  X(picked,  "", "",        HIDDEN, TEXT) /* the variant that runs; for production its plan follows */                 \
+  X(cluster_k, "", "",    HIDDEN, 0)                                                                                   \
+  X(split_k, "", "",        HIDDEN, 0)                                                                                 \
+  X(stream_k, "", "",       HIDDEN, 0)
 
 #define RESULT_COLUMNS(X)                                                                                              \
-  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows compared */               \
+  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows of C compared */          \
   X(error_over_bound,    "", "error", 6,      4)                                                                       \
-  X(verdict,             "", "",      5,      TEXT)
+  X(verdict,             "", "",      5,      TEXT) /* WRONG, or nothing */
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
 #define COLUMNS(X)                                                                                                     \
   CASE_COLUMNS(X)                                                                                                      \
-  X(mode,              "", "",         HIDDEN, TEXT) /* hot or cold */                                                 \
+  X(mode,              "", "",         HIDDEN, TEXT) /* warm or cold: the L2 */                                        \
   X(time_ms,           "", "ms",       9,      4)    /* median of the samples */                                       \
   X(gflops,            "", "GFLOP/s",  8,      0)                                                                      \
   X(percent_of_peak,   "", "% peak",   6,      1)    /* of the rated one */                                            \
@@ -59,13 +60,13 @@ typedef union cell {
   X(ceiling_gflops,    "", "",         HIDDEN, 0)    /* of a tensor mode: cuBLAS's on as many 16-bit products */       \
   X(percent_of_ceiling, "", "",        HIDDEN, 1)                                                                      \
   X(workspace_bytes,   "", "",         HIDDEN, 0)    /* that production had */                                         \
-  X(guard,             "", "",         HIDDEN, 0)    /* 0: the tensor row did it; else a sum of sgemm_guard */         \
+  X(guard,             "", "",         HIDDEN, 0)    /* 0: tensor cores computed C; else a sum of sgemm_guard */       \
   X(spread_percent,    "", "spread %", 8,      2)    /* interquartile range over median */                             \
   X(samples,           "", "runs",     4,      0)                                                                      \
-  X(clock_before_mhz,  "", "",         HIDDEN, 0)    /* of the SMs, with the first sample in flight */                 \
-  X(clock_after_mhz,   "", "MHz",      5,      0)    /* with the last */                                               \
+  X(clock_before_mhz,  "", "",         HIDDEN, 0)    /* of the SMs, during the first sample */                         \
+  X(clock_after_mhz,   "", "MHz",      5,      0)    /* during the last */                                             \
   X(power_w,           "", "",         HIDDEN, 0)                                                                      \
-  X(throttle,          "", "",         HIDDEN, TEXT) /* why clocks were held down; none; nothing without NVML */       \
+  X(throttle,          "", "",         HIDDEN, TEXT) /* the driver's reason for low clocks; none; empty without NVML */\
   X(error_over_cublas, "", "",         HIDDEN, 0)    /* the componentwise one over cuBLAS's */                         \
   RESULT_COLUMNS(X)
 #define COUNT_COLUMNS(X)
@@ -104,7 +105,7 @@ typedef union cell {
 enum { COLUMNS(COLUMN_ID) COUNT_COLUMNS(COUNT_ID) COLUMN_COUNT };
 static const column columns[COLUMN_COUNT] = {COLUMNS(COLUMN_ROW) COUNT_COLUMNS(COUNT_ROW)};
 
-/* What a run is about: for JSON's context. text NULL: a number. */
+/* An entry of JSON's context. text NULL: a number. */
 typedef struct fact {
   char key[48];
   const char *text;
@@ -119,7 +120,7 @@ typedef struct row {
   double real_ms, cpu_ms;
   int64_t iterations;
   int wrong;
-  char note[128]; /* what people read below the row; empty: nothing */
+  char note[160]; /* for people, below the line; empty: nothing */
   cell cells[COLUMN_COUNT];
 } row;
 
@@ -128,7 +129,7 @@ typedef struct report {
   size_t row_count;
   fact facts[72];
   int fact_count;
-  char summary[20][160]; /* what people read below the rows; programs get it as facts */
+  char summary[20][160]; /* for people, below the table; programs get the same numbers as facts */
   int summary_count;
 } report;
 
@@ -142,7 +143,7 @@ static void add_fact(report *r, const char *key, const char *text, double number
 static void add_text(report *r, const char *key, const char *text) { add_fact(r, key, text, NAN); }
 static void add_number(report *r, const char *key, double number) { add_fact(r, key, NULL, number); }
 
-/* A new row, all cells without a value; NULL without memory. The one before may have moved. */
+/* A new row, all cells without a value; NULL without memory. Earlier rows may have moved. */
 static row *add_row(report *r) {
   row *rows = (row *)realloc(r->rows, (r->row_count + 1) * sizeof *rows), *added;
   int c;
@@ -171,7 +172,7 @@ static const char *shown(const column *c, cell value, char text[32]) {
   return text;
 }
 
-/* Without the spaces at its end; not at all if it has nothing else. */
+/* Prints a line without the spaces at its end; an empty one not at all. */
 static void print_line(const char *line) {
   size_t length = strlen(line);
   while (length > 0 && line[length - 1] == ' ')
@@ -279,7 +280,7 @@ static void write_json(const report *r, FILE *file) {
   fputs("\n  ]\n}\n", file);
 }
 
-/* What people see; the sizes too, which above a table for people stand in a line of their own. */
+/* The columns for people, and the sizes, which stand in a line above the table that is printed. */
 static void write_markdown(const report *r, FILE *file) {
   char text[32];
   size_t i;

@@ -1,5 +1,5 @@
 /* Random numbers, and the reference in double, on the GPU. */
-#include "examples/matrices.h"
+#include "tools/matrices.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

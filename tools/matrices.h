@@ -1,6 +1,5 @@
-/* matrices.h: a multiplication's matrices on the machine that a program was linked for: random numbers into them, and
-   how far the result is off. MACHINE_CUDA=1 for a GPU, which does both itself (examples/matrices.cu): of a square of
-   16384 the rows compared have 2^33 products, which take a host seconds. */
+/* matrices.h: random numbers for the matrices of a multiplication, and the error of its result. MACHINE_CUDA=1: the GPU does both
+   (tools/matrices.cu), since the rows that are compared of a square of 16384 have 2^33 products, which take a host seconds. */
 #ifndef MATRICES_H
 #define MATRICES_H
 
@@ -9,7 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Compared are so many rows of C, or more of short ones, until they hold so many results; all of fewer. */
+/* The rows of C that are compared: at least so many, and at least so many that they hold so many results; all, if there are
+   fewer. */
 enum { COMPARED_ROWS = 32, COMPARED_RESULTS = 1024 };
 
 #ifdef __CUDACC__
@@ -31,7 +31,7 @@ MATRICES_BOTH float matrices_number(uint64_t seed, uint64_t i) {
   return (float)(matrices_bits(seed, i) >> 40) * 0x1p-23f - 1.0f;
 }
 
-/* How many rows are compared, of the batch * m of all results. */
+/* Number of rows that are compared, of the batch * m rows of all results. */
 static inline int64_t matrices_rows(const sgemm_params *p) {
   const int64_t all = p->batch * p->m, enough = sgemm__max(COMPARED_ROWS, sgemm__ceil_div(COMPARED_RESULTS, p->n));
   return all < enough ? all : enough;

@@ -4,7 +4,7 @@
   ncu_compare.py [--out DIR] [--ncu PROGRAM] BINARY MODEL.csv...     measure, then compare
   ncu_compare.py [--out DIR] --from DIR MODEL.csv...                 compare what an earlier run left in DIR
 
-BINARY is docs/counts.c for CUDA, each MODEL.csv what docs/counts.c prints on the CPU model; kernels, sizes and ops are
+BINARY is tools/counts.c for CUDA, each MODEL.csv what tools/counts.c prints on the CPU model; kernels, sizes and ops are
 taken from the CSV. Nsight Compute counts each kernel's one launch. DIR (default: .) receives
   device.txt              GPU, driver, ncu's version, date
   occupancy.csv           what BINARY printed: registers, shared memory and occupancy of each kernel
@@ -291,19 +291,23 @@ GROUPS = [
     ("Shared memory, stores", ["shared_store_requests", "shared_store_wavefronts", "shared_store_conflicts",
                                "shared_store_bytes"]),
 ]
-HEAD = """# The model held against the hardware
+HEAD = """# The CPU model's counters compared with the hardware
 
-What one launch of each kernel asks of the memories: counted by the CPU model (`docs/counts.c`) and by Nsight Compute on
-a GPU (`docs/ncu_compare.py`, which wrote this page). One number: both agree. **Model / hardware**: they differ; n/a:
-ncu gave none. All numbers are in `measurements/ncu.csv`; ncu's metric stands beside each counter of `SGEMM_COUNTS`
-(`cpu/sgemm_model.h`).
+This page shows where the counters of the CPU model agree with those of a GPU, and where they differ and why. Both count
+what one launch of each kernel asks of the memories: the model by `tools/counts.c`, the GPU by Nsight Compute
+(`tools/ncu_compare.py`, which wrote this page). A single number means that both agree. **Model / hardware** means that
+they differ. n/a means that ncu gave no number. All numbers are in [ncu.csv](../measurements/ncu.csv). The metric of ncu
+stands beside each counter of `SGEMM_COUNTS` (`cpu/sgemm_model.h`).
 
-Three differences are expected. The model counts the shared loads that the source asks for; nvcc joins a thread's scalar
-loads of neighbouring words, so that a kernel with V = 1 that keeps A along k (`tiled`, `tile1d`, `tile2d`, op N) asks
-with `LDS.128` for what the source loads in four. ncu's bytes count a word that several lanes of a request share once:
-132 instead of 256 bytes for the two requests of a step of `naive`. And the model derives wavefronts and conflicts from
-addresses alone (`cpu/sgemm_count.h`), where ncu counts what the memory's data stage was busy with: its stores come out up
-to 10 % higher.
+Three differences are expected.
+
+- **Shared loads.** The model counts the loads that the source asks for. nvcc joins a thread's scalar loads of
+  neighbouring words. So a kernel with V = 1 that keeps A K-major (`tiled`, `tile1d`, `tile2d`, op N) executes one
+  `LDS.128` for four loads of the source.
+- **Bytes.** ncu counts a word that several lanes of a request share once: 132 instead of 256 bytes for the two requests
+  of one k of `naive`.
+- **Wavefronts and conflicts.** The model derives them from addresses alone (`cpu/sgemm_count.h`). ncu counts the
+  cycles in which the data stage was busy. Its counts for stores are up to 10 % higher.
 """
 
 

@@ -1,6 +1,6 @@
 /* One group of 16 products and an accumulator, on tensor cores, with inputs made for one question each. All rows of A
    are the same, and all columns of B, so that every result is d = c + a[0] b[0] + ... + a[15] b[15]. */
-#include "examples/probe.h"
+#include "tools/probe.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""registers.py: writes docs/measurements/registers_*.csv, what ptxas makes of every kernel, for the ladder's occupancy.
+"""registers.py: writes docs/measurements/registers_*.csv, the registers and the static shared memory of every kernel.
 
-Called as registers.py [NVCC]; needs no GPU, and half a minute an architecture. Each line is a row of SGEMM_VARIANTS:
-the registers of a thread for the ops NN, NT, TN and TT, then the bytes of static shared memory of a block for the same.
-examples/ladder_model.h includes the files as they are, hence the comment and the commas at the ends; a row that the
-table no longer has does not compile, one that is missing has no occupancy.
+Called as registers.py [NVCC]; needs no GPU. Each line is a variant: the registers of a thread for the ops NN, NT, TN and TT,
+then the bytes of static shared memory of a block for the same. tools/ladder_model.h includes the files as they are, hence the
+comment and the commas at the ends. The line of a variant that the table no longer has does not compile; a variant without a
+line has no occupancy in the ladder.
 """
 import pathlib
 import re
@@ -30,7 +30,7 @@ def measure(nvcc, arch):
         if variant.startswith("tma") and not shared:  # no mbarriers: no body on this architecture
             continue
         kernels.setdefault(variant, {})[op] = (int(registers), int(shared[1]) if shared else 0)
-    names = re.findall(r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+),", (ROOT / "sgemm_kernels.cuh").read_text())
+    names = re.findall(r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+),", (ROOT / "sgemm/variants.h").read_text())
     return {v: kernels[v] for v in ("{}_{}x{}x{}_{}x{}".format(*row) for row in names) if v in kernels}
 
 
@@ -40,7 +40,7 @@ def main():
     release = re.search(r"release ([\d.]+)", version)[1]
     for name, arch in ARCHITECTURES.items():
         lines = ["// variant, registers for NN NT TN TT, static shared bytes for NN NT TN TT: "
-                 f"{arch}, nvcc {release}, docs/registers.py"]
+                 f"{arch}, nvcc {release}, tools/registers.py"]
         for variant, ops in measure(nvcc, arch).items():
             cells = [str(ops[op][part]) for part in (0, 1) for op in OPS]
             lines.append(", ".join([f"SGEMM_{variant}", *cells]) + ",")

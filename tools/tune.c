@@ -1,17 +1,30 @@
-/* tune.c: measures plans on a GPU and fits to their times the figures that sgemm_select() reckons with.
+/* tune.c: measures plans on a GPU and fits to their times the calibration that sgemm_select() estimates times with.
 
-     tune measure FILE.csv [SHAPES.csv]   times the plans of every compiled row on this GPU: of a list of its own, or of a
-                                          file with columns name,m,n,k,batch,op; appends to FILE
-     tune check FILE.csv                  says how far the plans that sgemm_select() would choose are from the fastest ones
-     tune fit FILE.csv                    prints the figures that make the reckoned times fit the measured ones, to stand in
-                                          sgemm.h between BEGIN figures and END figures; needs no GPU
-                                          Ends with the check */
+     tune measure FILE.csv [SHAPES.csv]   times the plans of every compiled variant on this GPU, for shapes of its own or for
+                                          those of a file with columns name,m,n,k,batch,op; appends to FILE
+     tune check FILE.csv                  says how far the plans with the least estimated time are from the fastest ones
+     tune fit FILE.csv                    prints the constants that make the estimated times fit the measured ones, to replace
+                                          what stands between BEGIN calibration and END calibration in
+                                          sgemm/select/calibration_h200.h, then checks them; needs no GPU
+
+   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds. A file of version 0.1 has ranks and
+   planes in place of the three of the plan; planes of a variant of tma is its stream_k there, where 1 means off. */
 #include "sgemm.h"
-#include "examples/machine.h"
+#include "sgemm/geometry.h"
+#include "sgemm/args.h"
+#include "sgemm/tensor_map.h"
+#include "tools/machine.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sgemm/select/calibration_h200.h"
+#include "sgemm/select/workspace.h"
+#include "sgemm/select/cost.h"
+#include "sgemm/select/select.h"
+
+enum { WORKSPACE_BYTES = 768 << 20 }; /* with which plans are timed */
 
 static int fail(const char *what, const char *why) {
   fprintf(stderr, "tune: %s: %s\n", what, why);
@@ -22,20 +35,20 @@ static int fail(const char *what, const char *why) {
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
-#include "examples/matrices.h"
+#include "tools/matrices.h"
 
-enum { OPERAND_FLOATS = 64 << 20, RESULT_FLOATS = 48 << 20, WORKSPACE_BYTES = 768 << 20 };
+enum { OPERAND_FLOATS = 64 << 20, RESULT_FLOATS = 48 << 20 };
 enum { SAMPLES = 3 };
 #define SAMPLE_MS 0.7
-#define SLOWEST 2.5 /* times the fastest plan of a shape so far: what takes longer is not written */
+#define SLOWEST 2.5 /* over the time of the fastest plan of a shape so far: a slower plan is not written */
 
-/* The matrices of all shapes lie at the same place. */
+/* All shapes use the same memory. */
 typedef struct bench {
   float *A, *B, *C;
   void *workspace;
   cudaStream_t stream;
   cudaEvent_t start, stop;
-  sgemm_machine machine;
+  sgemm_device device;
   FILE *out;
 } bench;
 
@@ -72,17 +85,61 @@ static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p,
     *best = us < *best ? us : *best;
   }
   if (us <= SLOWEST * *best)
-    fprintf(b->out, "%lld,%lld,%lld,%lld,%s,%s,%d,%d,%.3f\n", (long long)p->m, (long long)p->n, (long long)p->k,
-            (long long)p->batch, op, sgemm_variant_get(plan->variant)->name, plan->ranks, plan->planes, us);
+    fprintf(b->out, "%lld,%lld,%lld,%lld,%s,%s,%d,%d,%d,%.3f\n", (long long)p->m, (long long)p->n, (long long)p->k,
+            (long long)p->batch, op, sgemm_variant_get(plan->variant)->name, plan->cluster_k, plan->split_k, plan->stream_k,
+            us);
   return 0;
 }
 
-/* Every plan that is not hopeless: up to four rounds of the SMs, in steps of a half to a doubling. */
+/* Times a plan if it is possible and its workspace fits. */
+static int consider(bench *b, sgemm_plan *plan, const sgemm_params *p, const char *op, double *best) {
+  const sgemm__args args = sgemm__args_of(p);
+  if (!sgemm__possible(plan, &b->device))
+    return 0;
+  sgemm__decide_repack(plan, &args, p->workspace_bytes);
+  return sgemm_plan_workspace(plan, p) <= p->workspace_bytes ? measure_plan(b, plan, p, op, best) : 0;
+}
+
+/* A variant of tma: without stream-K, with as many blocks as are resident, and with a multiple of the tiles. */
+static int measure_tma(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const int slots = b->device.multiprocessors * v->resident;
+  const int even =
+      sgemm__even_stream_k((double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN), slots);
+  const int stream_k[] = {0, slots, even >= 2 && even != slots ? even : 0};
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  int i, status = 0;
+  for (i = 0; i < 3 && status == 0; i++) {
+    plan.stream_k = stream_k[i];
+    if (i == 0 || plan.stream_k > 0)
+      status = consider(b, &plan, p, op, best);
+  }
+  return status;
+}
+
+/* Any other variant: cluster sizes, and split-K up to four waves of the SMs, in steps of a half to a doubling. */
+static int measure_splits(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
+  static const int SPLIT_K[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const double tiles =
+      (double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN) * (double)p->batch;
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  int i, status = 0;
+  for (plan.cluster_k = 1; plan.cluster_k <= 8; plan.cluster_k *= 2)
+    for (i = 0; i < (int)(sizeof SPLIT_K / sizeof *SPLIT_K) && status == 0; i++) {
+      const int shares = plan.cluster_k * SPLIT_K[i]; /* of a tile's k */
+      plan.split_k = SPLIT_K[i];
+      if (shares == 1 || (tiles * shares <= 4.0 * b->device.multiprocessors && 2 * shares * v->BK <= p->k))
+        status = consider(b, &plan, p, op, best);
+    }
+  return status;
+}
+
+/* Every plan that may be among the fastest. */
 static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batch, const char *op) {
-  static const int PLANES[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   sgemm_params p = sgemm_params_init(op[0] == 'T' ? SGEMM_T : SGEMM_N, op[1] == 'T' ? SGEMM_T : SGEMM_N, m, n, k);
   double best = 1e9;
-  int i, j, status = 0;
+  int i, status = 0;
   p.A = b->A;
   p.B = b->B;
   p.C = b->C;
@@ -91,30 +148,16 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
   p.workspace_bytes = WORKSPACE_BYTES;
   if (m * k * batch > OPERAND_FLOATS || k * n * batch > OPERAND_FLOATS || m * n * batch > RESULT_FLOATS)
     return 0;
-  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0; i--) { /* the fast ones first */
-    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    const double tiles = (double)sgemm__ceil_div(m, v->BM) * (double)sgemm__ceil_div(n, v->BN) * (double)batch;
-    sgemm_plan plan;
-    plan.variant = (sgemm_variant)i;
-    for (plan.ranks = 1; plan.ranks <= 8 && sgemm_compiled(plan.variant); plan.ranks *= 2)
-      for (j = 0; j < (v->packs ? 3 : (int)(sizeof PLANES / sizeof *PLANES)) && status == 0; j++) {
-        const int places = b->machine.multiprocessors * v->resident; /* for blocks, of a row that packs */
-        const int even = sgemm__even_shares(tiles / (double)batch, places);
-        double blocks;
-        plan.planes = !v->packs || j == 0 ? PLANES[j] : j == 1 || even < 2 || even == places ? places : even;
-        if (v->packs && j == 2 && plan.planes == places)
-          continue;
-        blocks = tiles * plan.ranks * plan.planes;
-        if (sgemm__possible(&plan, &b->machine) && sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes &&
-            (plan.ranks * plan.planes == 1 || (v->packs && plan.planes > 1) ||
-             (blocks <= 4.0 * b->machine.multiprocessors && 2 * plan.ranks * plan.planes * v->BK <= k)))
-          status = measure_plan(b, &plan, &p, op, &best);
-      }
+  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0 && status == 0; i--) { /* the fast ones first */
+    const sgemm_variant variant = (sgemm_variant)i;
+    if (sgemm_compiled(variant))
+      status = sgemm_variant_get(variant)->uses_tma ? measure_tma(b, variant, &p, op, &best)
+                                                    : measure_splits(b, variant, &p, op, &best);
   }
   return status;
 }
 
-/* Shapes of all kinds, round and odd; each family's ops take turns. */
+/* Shapes of all kinds, powers of two and others, with the ops in rotation. */
 static int measure_all(bench *b) {
   static const int SQUARES[] = {96,   160,  224,  320,  333,  448,  640,  777,  896,
                                 1152, 1280, 1555, 1920, 2560, 2777, 3200, 4001, 5120};
@@ -134,7 +177,7 @@ static int measure_all(bench *b) {
              measure_shape(b, 5120, s, 3072, 1, turn % 2 ? "NN" : "TN") | measure_shape(b, 6000, s, 6000, 1, "NN");
   }
   for (i = 32; i <= 512 && status == 0; i *= 2, turn++) {
-    fprintf(stderr, "\rtune: deep and shallow, %d  ", i);
+    fprintf(stderr, "\rtune: long and short k, %d  ", i);
     status = measure_shape(b, i, i, 40000, 1, OPS[turn % 4]) |
              measure_shape(b, i, 2 * i, 10000, 1, OPS[(turn + 2) % 4]) |
              measure_shape(b, 5000, 5000, i / 4, 1, OPS[turn % 4]) | measure_shape(b, 80 * i, 512, 96, 1, "NT");
@@ -165,7 +208,7 @@ static int measure_file(bench *b, const char *path) {
 static int measure(const char *path, const char *shapes) {
   bench b;
   int status;
-  if (!machine_present() || sgemm_machine_query(&b.machine) != SGEMM_SUCCESS)
+  if (!machine_present() || sgemm_device_query(-1, &b.device) != SGEMM_SUCCESS)
     return fail("measure", "needs a GPU");
   b.A = (float *)machine_alloc(sizeof(float) * OPERAND_FLOATS);
   b.B = (float *)machine_alloc(sizeof(float) * OPERAND_FLOATS);
@@ -179,7 +222,7 @@ static int measure(const char *path, const char *shapes) {
   b.out = fopen(path, "a");
   if (b.out == NULL)
     return fail(path, "cannot be written");
-  fprintf(b.out, "m,n,k,batch,op,variant,ranks,planes,microseconds\n");
+  fprintf(b.out, "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds\n");
   status = shapes != NULL ? measure_file(&b, shapes) : measure_all(&b);
   return fclose(b.out) != 0 ? fail(path, "cannot be written") : status;
 }
@@ -193,29 +236,53 @@ static int measure(const char *path, const char *shapes) {
 
 #endif
 
-/* The GPU; where there is none, the one that the committed times were measured on. */
-static void this_machine(sgemm_machine *machine) {
-  const sgemm_machine h200 = {132, 90, 128, 1980, 4814.0, 227 * 1024, 1, 50 << 20};
+/* The GPU; where there is none, the H200 that the committed times were measured on. Only what the estimate uses is set. */
+static sgemm_device tuned_device(void) {
+  sgemm_device d;
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
-  if (sgemm_machine_query(machine) == SGEMM_SUCCESS)
-    return;
+  if (sgemm_device_query(-1, &d) == SGEMM_SUCCESS)
+    return d;
 #endif
-  *machine = h200;
+  memset(&d, 0, sizeof d);
+  d.code_arch = 90;
+  d.has_sm90a_code = 1;
+  d.multiprocessors = 132;
+  d.lanes = 128;
+  d.clock_mhz = 1980;
+  d.shared_per_block = 227 * 1024;
+  d.l2_bytes = 50 << 20;
+  d.bandwidth_gbs = 4814.0;
+  return d;
 }
 
 /* ---- Fitting ----------------------------------------------------------------------------------------------------- */
 
+/* The constants that are fitted. */
+typedef struct calibration {
+  sgemm__calibration common;
+  sgemm__variant_calibration variants[SGEMM_VARIANT_COUNT];
+} calibration;
+
+static calibration h200(void) {
+  calibration c;
+  int v;
+  c.common = sgemm__h200;
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+    c.variants[v] = sgemm__calibration_of((sgemm_variant)v);
+  return c;
+}
+
 typedef struct sample {
   sgemm_params p;
   sgemm_plan plan;
-  double us, weight, reckoned;
+  double us, weight, estimated;
   int shape; /* samples of one shape have one number and follow each other */
 } sample;
 
 typedef struct samples {
   sample *all;
   int count, capacity;
-  sgemm_machine machine;
+  sgemm_device device;
 } samples;
 
 static int variant_named(const char *name) {
@@ -225,30 +292,49 @@ static int variant_named(const char *name) {
   return v;
 }
 
-/* A row that the table no longer has is passed over. */
+/* A line of times of either version, whose variant is known, as params, plan and microseconds; 0 if it is none. */
+static int parse_sample(sample *t, const char *line) {
+  char name[64], op[3];
+  long long m, n, k, batch;
+  sgemm__args args;
+  double numbers[4]; /* cluster_k, split_k, stream_k, microseconds; or ranks, planes, microseconds */
+  const int count = sscanf(line, "%lld,%lld,%lld,%lld,%2[NT],%63[^,],%lf,%lf,%lf,%lf", &m, &n, &k, &batch, op, name,
+                           &numbers[0], &numbers[1], &numbers[2], &numbers[3]);
+  const int old = count == 9, variant = count >= 9 ? variant_named(name) : SGEMM_VARIANT_COUNT;
+  if (variant == SGEMM_VARIANT_COUNT)
+    return 0;
+  t->p = sgemm_params_init(op[0] == 'T' ? SGEMM_T : SGEMM_N, op[1] == 'T' ? SGEMM_T : SGEMM_N, m, n, k);
+  t->p.batch = batch;
+  t->plan = sgemm__plain_plan((sgemm_variant)variant);
+  t->plan.cluster_k = (int)numbers[0];
+  if (old && sgemm_variant_get(t->plan.variant)->uses_tma)
+    t->plan.stream_k = numbers[1] > 1.0 ? (int)numbers[1] : 0;
+  else
+    t->plan.split_k = (int)numbers[1];
+  if (!old)
+    t->plan.stream_k = (int)numbers[2];
+  t->us = numbers[old ? 2 : 3];
+  args = sgemm__args_of(&t->p);
+  sgemm__decide_repack(&t->plan, &args, WORKSPACE_BYTES);
+  return 1;
+}
+
+static int same_shape(const sgemm_params *a, const sgemm_params *b) {
+  return a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && a->op_a == b->op_a && a->op_b == b->op_b;
+}
+
+/* A variant that the table no longer has is passed over. */
 static int read_samples(samples *s, const char *path) {
-  char line[256], name[64], op[3];
-  long long m, n, k, batch, last[4] = {0, 0, 0, 0};
-  char last_op[3] = "";
-  int shape = 0, i, first = 0;
+  char line[256];
+  int i, first = 0;
   sample t;
   FILE *f = fopen(path, "r");
   if (f == NULL)
     return fail(path, "cannot be read");
   while (fgets(line, sizeof line, f) != NULL) {
-    if (sscanf(line, "%lld,%lld,%lld,%lld,%2[NT],%63[^,],%d,%d,%lf", &m, &n, &k, &batch, op, name, &t.plan.ranks,
-               &t.plan.planes, &t.us) != 9 ||
-        variant_named(name) == SGEMM_VARIANT_COUNT)
+    if (!parse_sample(&t, line))
       continue;
-    t.plan.variant = (sgemm_variant)variant_named(name);
-    t.p = sgemm_params_init(op[0] == 'T' ? SGEMM_T : SGEMM_N, op[1] == 'T' ? SGEMM_T : SGEMM_N, m, n, k);
-    t.p.batch = batch;
-    if (m != last[0] || n != last[1] || k != last[2] || batch != last[3] || strcmp(op, last_op) != 0) {
-      shape++;
-      last[0] = m, last[1] = n, last[2] = k, last[3] = batch;
-      strcpy(last_op, op);
-    }
-    t.shape = shape;
+    t.shape = s->count == 0 ? 0 : s->all[s->count - 1].shape + !same_shape(&t.p, &s->all[s->count - 1].p);
     if (s->count == s->capacity) {
       s->capacity = 2 * s->capacity + 1024;
       s->all = (sample *)realloc(s->all, (size_t)s->capacity * sizeof *s->all);
@@ -258,7 +344,7 @@ static int read_samples(samples *s, const char *path) {
     s->all[s->count++] = t;
   }
   fclose(f);
-  /* What counts is the order among the fastest: a plan at twice the least time weighs a quarter. */
+  /* The order among the fastest plans matters most: a plan at twice the least time weighs a quarter. */
   for (i = 0; i <= s->count; i++)
     if (i == s->count || s->all[i].shape != s->all[first].shape) {
       double least = 1e30;
@@ -269,58 +355,64 @@ static int read_samples(samples *s, const char *path) {
         s->all[j].weight = pow(least / s->all[j].us, 2.0);
       first = i;
     }
-  return s->count > 0 ? 0 : fail(path, "no times of this table's rows");
+  return s->count > 0 ? 0 : fail(path, "no times of variants that the table has");
 }
 
 /* Microseconds. */
-static double reckon(const sgemm_plan *plan, const sgemm_params *p, const sgemm_machine *machine,
-                     const sgemm__figures *f) {
-  const sgemm__problem q = sgemm__problem_of(p, machine, f);
-  const sgemm__row r = sgemm__row_of(plan->variant, &q, f);
-  return sgemm__cost(plan, &r, &q, f) / machine->clock_mhz;
+static double estimate(const sample *t, const sgemm_device *device, const calibration *c) {
+  const sgemm__problem q = sgemm__problem_of(&t->p, device, &c->common);
+  const sgemm__candidate r = sgemm__candidate_of(t->plan.variant, &c->variants[t->plan.variant], &q, &c->common);
+  return sgemm__cost(&t->plan, &r, &q, &c->common) / device->clock_mhz;
 }
 
-/* Weighted mean square of the logarithm of reckoned over measured time; of one row's samples, or of all for -1. */
-static double misfit(const samples *s, const sgemm__figures *f, int row) {
+/* Weighted mean square of the logarithm of estimated over measured time; of one variant's samples, or of all for -1. */
+static double misfit(const samples *s, const calibration *c, int variant) {
   double sum = 0.0;
   int i;
   for (i = 0; i < s->count; i++)
-    if (row < 0 || (int)s->all[i].plan.variant == row) {
+    if (variant < 0 || (int)s->all[i].plan.variant == variant) {
       const sample *t = &s->all[i];
-      const double off = log(reckon(&t->plan, &t->p, &s->machine, f) / t->us);
+      const double off = log(estimate(t, &s->device, c) / t->us);
       sum += t->weight * off * off;
     }
   return sum / s->count;
 }
 
-/* Moves one figure by factors of 1 +- step while that makes the fit better. */
-static void improve(const samples *s, sgemm__figures *f, double *figure, int row, double step) {
-  double now = misfit(s, f, row);
+/* Moves one constant by factors of 1 +- step while that makes the fit better. */
+static void improve(const samples *s, const calibration *c, double *constant, int variant, double step) {
+  double now = misfit(s, c, variant);
   int way, moves;
   for (way = 0; way < 2; way++)
     for (moves = 0; moves < 8; moves++) {
-      const double before = *figure;
+      const double before = *constant;
       double then;
-      *figure *= way ? 1.0 / (1.0 + step) : 1.0 + step;
-      then = misfit(s, f, row);
+      *constant *= way ? 1.0 / (1.0 + step) : 1.0 + step;
+      then = misfit(s, c, variant);
       if (then >= now) {
-        *figure = before;
+        *constant = before;
         break;
       }
       now = then;
     }
 }
 
-/* How much slower the plan that the figures would choose is than the fastest measured, over the shapes. */
-static void report(samples *s, const sgemm__figures *f) {
+/* A plan of the report with its times. */
+static void print_sample(const char *what, const sample *t, const char *end) {
+  fprintf(stderr, "%s %s cluster_k %d split_k %d stream_k %d %.1f us (estimated %.1f)%s", what,
+          sgemm_variant_get(t->plan.variant)->name, t->plan.cluster_k, t->plan.split_k, t->plan.stream_k, t->us,
+          t->estimated, end);
+}
+
+/* How much slower the plan of the least estimated time is than the fastest measured, over the shapes. */
+static void report(samples *s, const calibration *c) {
   double log_sum = 0.0, worst = 1.0;
   int i, first = 0, shapes = 0, worst_at = 0;
   for (i = 0; i <= s->count; i++)
     if (i == s->count || s->all[i].shape != s->all[first].shape) {
       int j, chosen = first, fastest = first;
       for (j = first; j < i; j++) {
-        s->all[j].reckoned = reckon(&s->all[j].plan, &s->all[j].p, &s->machine, f);
-        chosen = s->all[j].reckoned < s->all[chosen].reckoned ? j : chosen;
+        s->all[j].estimated = estimate(&s->all[j], &s->device, c);
+        chosen = s->all[j].estimated < s->all[chosen].estimated ? j : chosen;
         fastest = s->all[j].us < s->all[fastest].us ? j : fastest;
       }
       log_sum += log(s->all[chosen].us / s->all[fastest].us);
@@ -328,64 +420,123 @@ static void report(samples *s, const sgemm__figures *f) {
         worst = s->all[chosen].us / s->all[fastest].us;
         worst_at = chosen;
       }
-      if (s->all[chosen].us / s->all[fastest].us > 1.15)
-        fprintf(stderr,
-                "tune: %lldx%lldx%lld, batch %lld: %s %dx%d %.1f us (reckoned %.1f), fastest %s %dx%d %.1f us (%.1f)\n",
-                (long long)s->all[chosen].p.m, (long long)s->all[chosen].p.n, (long long)s->all[chosen].p.k,
-                (long long)s->all[chosen].p.batch, sgemm_variant_get(s->all[chosen].plan.variant)->name,
-                s->all[chosen].plan.ranks, s->all[chosen].plan.planes, s->all[chosen].us, s->all[chosen].reckoned,
-                sgemm_variant_get(s->all[fastest].plan.variant)->name, s->all[fastest].plan.ranks,
-                s->all[fastest].plan.planes, s->all[fastest].us, s->all[fastest].reckoned);
+      if (s->all[chosen].us / s->all[fastest].us > 1.15) {
+        const sgemm_params *p = &s->all[chosen].p;
+        fprintf(stderr, "tune: %lldx%lldx%lld, batch %lld:", (long long)p->m, (long long)p->n, (long long)p->k,
+                (long long)p->batch);
+        print_sample("", &s->all[chosen], ",");
+        print_sample(" fastest", &s->all[fastest], "\n");
+      }
       shapes++;
       first = i;
     }
   fprintf(stderr,
           "tune: %d times of %d shapes; misfit %.1f %%; the plans chosen take %.2f %% longer than the fastest, at most "
           "%.0f %% (%lldx%lldx%lld)\n",
-          s->count, shapes, 100.0 * sqrt(misfit(s, f, -1)), 100.0 * (exp(log_sum / shapes) - 1.0),
+          s->count, shapes, 100.0 * sqrt(misfit(s, c, -1)), 100.0 * (exp(log_sum / shapes) - 1.0),
           100.0 * (worst - 1.0), (long long)s->all[worst_at].p.m, (long long)s->all[worst_at].p.n,
           (long long)s->all[worst_at].p.k);
 }
 
 static int check(const char *path) {
-  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0, 0}};
+  samples s = {0};
+  const calibration c = h200();
   const int status = read_samples(&s, path);
-  this_machine(&s.machine);
+  s.device = tuned_device();
   if (status == 0)
-    report(&s, &sgemm__measured);
+    report(&s, &c);
   free(s.all);
   return status;
 }
 
+/* The constants that all variants share, in the order of the struct. */
+typedef struct constant {
+  const char *name, *format;
+  double *value;
+  int fitted; /* 0: its value is from other measurements */
+} constant;
+
+enum { CONSTANTS = 12 };
+static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
+  const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
+                                   {"cluster", "%.0f", &c->cluster, 1},
+                                   {"split_k", "%.0f", &c->split_k, 1},
+                                   {"partition", "%.0f", &c->partition, 1},
+                                   {"half_rate_warps", "%.2f", &c->half_rate_warps, 1},
+                                   {"copy", "%.4f", &c->copy, 1},
+                                   {"store", "%.4f", &c->store, 1},
+                                   {"guarded", "%.4f", &c->guarded, 1},
+                                   {"latency", "%.0f", &c->latency, 1},
+                                   {"sm_bytes", "%.1f", &c->sm_bytes, 1},
+                                   {"bandwidth_share", "%.3f", &c->bandwidth_share, 1},
+                                   {"lost_reuse", "%g", &c->lost_reuse, 0}};
+  memcpy(list, all, sizeof all);
+}
+
+/* 1 if a variant gets an entry: it was measured, now or before. */
+static int has_entry(const samples *s, sgemm_variant variant) {
+  int i;
+  for (i = 0; i < s->count; i++)
+    if (s->all[i].plan.variant == variant)
+      return 1;
+#define ESTIMATED(name, like)                                                                                          \
+  if (variant == SGEMM_##name)                                                                                         \
+    return 0;
+  SGEMM_ESTIMATED(ESTIMATED)
+#undef ESTIMATED
+  return 1;
+}
+
+/* The text between BEGIN calibration and END calibration. The line of a variant in SGEMM_ESTIMATED that has an entry now has
+   to be deleted there. */
+static void print_calibration(const samples *s, calibration *c) {
+  constant list[CONSTANTS];
+  char text[128];
+  int i, last = -1, v;
+  list_constants(&c->common, list);
+  printf("/* BEGIN calibration */\nstatic const sgemm__calibration sgemm__h200 = {\n");
+  for (i = 0; i < CONSTANTS; i++) {
+    int used = snprintf(text, sizeof text, list[i].format, *list[i].value);
+    snprintf(text + used, sizeof text - (size_t)used, ",");
+    printf("  %-9s /* %s */\n", text, list[i].name);
+  }
+  printf("};\n\n/* X([symbol] variant, rate, overhead) */\n%-119s\\\n", "#define SGEMM__H200_VARIANTS(X)");
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
+    last = has_entry(s, (sgemm_variant)v) ? v : last;
+  for (v = 0; v <= last; v++) {
+    const char *name = sgemm_variant_get((sgemm_variant)v)->name + strlen("sgemm_");
+    if (!has_entry(s, (sgemm_variant)v))
+      continue;
+    snprintf(text, sizeof text, "  X(%s,%*s%5.1f, %5.0f)", name, 32 - (int)strlen(name), "", c->variants[v].rate,
+             c->variants[v].overhead);
+    printf("%-*s%s\n", v < last ? 119 : 0, text, v < last ? "\\" : "");
+  }
+  printf("/* END calibration */\n");
+}
+
 static int fit(const char *path) {
-  samples s = {NULL, 0, 0, {0, 0, 0, 0, 0.0, 0, 0, 0}};
-  sgemm__figures f = sgemm__measured;
-  double *const common[] = {&f.launch, &f.cluster, &f.planes,  &f.plane,  &f.warps, &f.copy,
-                            &f.place,  &f.guard,   &f.latency, &f.ingest, &f.memory};
+  samples s = {0};
+  calibration c = h200();
+  constant list[CONSTANTS];
   double step;
   int i, v, status = read_samples(&s, path);
-  this_machine(&s.machine);
+  s.device = tuned_device();
+  list_constants(&c.common, list);
   for (step = 0.3; step > 0.004 && status == 0; step *= 0.7) {
-    for (i = 0; i < (int)(sizeof common / sizeof *common); i++)
-      improve(&s, &f, common[i], -1, step);
+    for (i = 0; i < CONSTANTS; i++)
+      if (list[i].fitted)
+        improve(&s, &c, list[i].value, -1, step);
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-      improve(&s, &f, &f.rows[v].rate, v, step);
-      improve(&s, &f, &f.rows[v].round, v, step);
+      improve(&s, &c, &c.variants[v].rate, v, step);
+      improve(&s, &c, &c.variants[v].overhead, v, step);
     }
-    fprintf(stderr, "\rtune: fitting, step %.3f, misfit %.2f %%  ", step, 100.0 * sqrt(misfit(&s, &f, -1)));
+    fprintf(stderr, "\rtune: fitting, step %.3f, misfit %.2f %%  ", step, 100.0 * sqrt(misfit(&s, &c, -1)));
   }
   if (status != 0)
     return status;
   fprintf(stderr, "\n");
-  report(&s, &f);
-  printf("static const sgemm__figures sgemm__measured = {\n    %.0f, %.0f, %.0f, %.0f, %.2f, ", f.launch, f.cluster,
-         f.planes, f.plane, f.warps);
-  printf("%.4f, %.4f, %.4f, %.0f, %.1f, %.3f, %g,\n    {\n", f.copy, f.place, f.guard, f.latency, f.ingest, f.memory,
-         f.drift);
-  for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
-    printf("        {%.1f, %.0f}, /* %s */\n", f.rows[v].rate, f.rows[v].round,
-           sgemm_variant_get((sgemm_variant)v)->name);
-  printf("    }};\n");
+  report(&s, &c);
+  print_calibration(&s, &c);
   free(s.all);
   return fflush(stdout) != 0 ? fail("stdout", "cannot be written") : 0;
 }
