@@ -1,10 +1,10 @@
-/* The tensor modes keep the rules A to G of examples/accuracy_rule.h, in its quick settings; and the rules can be
+/* The tensor modes keep the rules A to G of tools/accuracy_rule.h, in its quick settings; and the rules can be
    broken: by TF32, and by made-up errors that are just too large. */
 #include "tests/testing.h"
 
-#include "examples/accuracy_rule.h"
+#include "tools/accuracy_rule.h"
 
-/* ---- On the machine ---------------------------------------------------------------------------------------------- */
+/* ---- On the backend ---------------------------------------------------------------------------------------------- */
 
 Test(accuracy, rules_are_kept) {
   bench b;
@@ -12,7 +12,7 @@ Test(accuracy, rules_are_kept) {
   verdict verdicts[VERDICTS_MOST];
   record *records;
   int i, all, count, modes = 0;
-  need_machine();
+  need_backend();
   request_init(&q, 1);
   all = count_records(&q);
   records = (record *)calloc((size_t)all, sizeof *records);

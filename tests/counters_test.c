@@ -1,5 +1,5 @@
-/* What every row asks of the memories, counted by the CPU model, against closed forms: the table of stages, and what
-   the comments of sgemm_kernels.cuh claim of sectors, banks and barriers. Built with SGEMM_CPU=1, SGEMM_CPU_COUNT=1. */
+/* What every variant asks of the memories, counted by the CPU model, against closed forms: the table of stages, and
+   what the comments of the kernels claim of sectors, banks and barriers. Built with SGEMM_CPU=1, SGEMM_CPU_COUNT=1. */
 #define SGEMM_IMPLEMENTATION
 #include "sgemm.h"
 
@@ -29,21 +29,31 @@ static float *operand(int64_t count) {
 /* Rows of C begin on 16 bytes, so that 128-bit stores meet its right edge. */
 static int64_t ldc_of(size s) { return sgemm__ceil_div(s.n, 4) * 4; }
 
-/* The counts of one multiplication; A and B are packed. ranks 0: as sgemm_run_variant() runs the row, which cuts none of
-   the sizes here. Of two launches, the counts of the second. */
-static sgemm_counts counts_of_plan(sgemm_variant variant, int ranks, int planes, int ops, size s, float beta) {
-  const sgemm_plan plan = {variant, ranks, planes};
+/* 1 if plans of a variant may have a split_k above 1, or in tma a stream_k above 1. */
+static int can_split(const sgemm_variant_info *v) { return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv; }
+
+/* The counts of one multiplication; A and B are packed. split: the plan's split_k, or in tma its stream_k, where 1 is
+   off. cluster_k 0: as sgemm_run_variant() runs the variant, which splits k of none of the sizes here. Where a call
+   launches several kernels, the counts of the last. */
+static sgemm_counts counts_of_plan(sgemm_variant variant, int cluster_k, int split, int ops, size s, float beta) {
   sgemm_params p = sgemm_params_init(ops / 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, s.m, s.n, s.k);
   float *A = operand(s.m * s.k), *B = operand(s.k * s.n), *C = operand(s.m * ldc_of(s));
+  sgemm_plan plan;
   p.ldc = ldc_of(s);
   p.beta = beta;
   p.A = A;
   p.B = B;
   p.C = C;
+  plan = sgemm_variant_plan(variant, &p);
+  plan.cluster_k = cluster_k > 0 ? cluster_k : 1;
+  if (sgemm_variant_get(variant)->uses_tma)
+    plan.stream_k = split > 1 ? split : 0;
+  else
+    plan.split_k = split;
   p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
   p.workspace = p.workspace_bytes > 0 ? operand(p.workspace_bytes / 4) : NULL;
-  cr_assert((ranks > 0 ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(variant, &p, NULL)) == SGEMM_SUCCESS, "%s",
-            sgemm_model_error());
+  cr_assert((cluster_k > 0 ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(variant, &p, NULL)) == SGEMM_SUCCESS,
+            "%s", sgemm_model_error());
   free(p.workspace);
   free(A);
   free(B);
@@ -71,7 +81,7 @@ static void equal(int64_t got, int64_t want, const char *format, ...) {
   cr_assert(got == want, "%s: %lld, want %lld", what, (long long)got, (long long)want);
 }
 
-#define COUNT(row, ops, c, counter, want) equal((c)->counter, want, "%s_%s: %s", (row)->name, OPS[ops], #counter)
+#define COUNT(v, ops, c, counter, want) equal((c)->counter, want, "%s_%s: %s", (v)->name, OPS[ops], #counter)
 
 /* ---- Closed forms ------------------------------------------------------------------------------------------------ */
 
@@ -79,9 +89,10 @@ static int direct(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
 }
 
-/* Where beta's C is read eight pieces at a time: in tma, and in async's rows of 8 x 8. */
+/* 1 where C is read eight output vectors at a time if beta is not 0: in tma, and in async with 8 x 8 results a thread.
+   */
 static int reads_ahead(const sgemm_variant_info *v) {
-  return v->packs || (v->stage == SGEMM_STAGE_async && v->TM * v->TN == 64);
+  return v->uses_tma || (v->stage == SGEMM_STAGE_async && v->TM * v->TN == 64);
 }
 
 /* The size as the tiles cover it. */
@@ -95,11 +106,11 @@ static size covered(const sgemm_variant_info *v, size s) {
   return c;
 }
 
-/* k at the end of the last step that tma leaves out, where they and more lie behind the end of k: instead it copies as many
-   before that step once more. */
+/* k that tma leaves out at the end of the last step, where that many and more lie behind the end of k. It copies as
+   many before that step once more instead. */
 static int64_t left_out(const sgemm_variant_info *v, size s) {
   const int64_t rest = s.k % v->BK;
-  return v->packs && v->BM == 256 && s.k > v->BK && rest > 0 && rest <= SGEMM__BOX ? SGEMM__BOX : 0;
+  return v->uses_tma && v->BM == 256 && s.k > v->BK && rest > 0 && rest <= SGEMM__BOX ? SGEMM__BOX : 0;
 }
 
 /* Elements that a launch loads: each of A once a column of tiles, each of B once a row of tiles; without tiles, one of
@@ -109,40 +120,41 @@ static int64_t elements(const sgemm_variant_info *v, size s) {
                    : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
 }
 
-/* Floats that the slices of a block leave in shared memory for the sum over them, which loads them all; of tma the warps that
-   share k, as the sum over lanes goes by registers. */
+/* Floats that the slices of a block store to shared memory for the sum over them, which loads them all. In tma the
+   slices are the warps that share k, since the sum over lanes uses registers. */
 static int64_t summed(const sgemm_variant_info *v, size t) {
-  const int slices = v->packs ? v->slices / 4 : v->slices;
-  return slices > 1 ? slices * t.m * t.n : 0;
+  const int slice_k = v->uses_tma ? v->slice_k / 4 : v->slice_k;
+  return slice_k > 1 ? slice_k * t.m * t.n : 0;
 }
 
-/* Lanes of a warp that belong to one slice; with fewer than 32, slices share a warp, and what their lanes meet in a bank
-   has no closed form here. */
+/* Lanes of a warp that belong to one slice. With fewer than 32, several slices share a warp, and the bank conflicts
+   between them have no closed form here. */
 static int lanes_of(const sgemm_variant_info *v) {
-  return !v->packs && v->threads / v->slices < 32 ? v->threads / v->slices : 32;
+  return !v->uses_tma && v->threads / v->slice_k < 32 ? v->threads / v->slice_k : 32;
 }
 
-/* NULL, or the first counter that does not follow from the row and the size alone. beta = 0. */
+/* NULL, or the first counter that does not follow from the variant and the size alone. beta = 0. */
 static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
   const size t = covered(v, s);
   const int64_t tiles = t.m / v->BM * (t.n / v->BN), steps = t.k / v->BK;
   const int64_t products = t.m * t.n * (t.k - left_out(v, s));
-  const size again = {s.m, s.n, left_out(v, s)};
-  const int64_t blocks = v->packs && tiles > v->resident ? v->resident : tiles; /* which stay, on the model's one SM */
+  const size reread = {s.m, s.n, left_out(v, s)};
+  const int64_t blocks = v->uses_tma && tiles > v->resident ? v->resident
+                                                            : tiles; /* persistent, on the model's one SM */
   const int64_t fragments = direct(v) ? 0 : products / v->TM + products / v->TN;
-  const int64_t placed = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
+  const int64_t stored = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
   const int64_t barriers = direct(v)      ? 0
-                           : v->packs     ? 1                               /* the rest are mbarriers */
-                           : v->bufs >= 2 ? 1 + steps + 2 * (v->slices > 1) /* the sum over the slices */
+                           : v->uses_tma  ? 1                                /* the rest are mbarriers */
+                           : v->bufs >= 2 ? 1 + steps + 2 * (v->slice_k > 1) /* the sum over the slices */
                                           : 2 * steps;
 #define FIRST(counter, want)                                                                                           \
   compared++;                                                                                                          \
   if (c->counter != (want))                                                                                            \
   return #counter
-  FIRST(global_load_bytes, 4 * (elements(v, s) + elements(v, again)));
+  FIRST(global_load_bytes, 4 * (elements(v, s) + elements(v, reread)));
   FIRST(global_store_bytes, 4 * s.m * s.n);
   FIRST(shared_load_bytes, 4 * (fragments + summed(v, t)));
-  FIRST(shared_store_bytes, 4 * (placed + summed(v, t)));
+  FIRST(shared_store_bytes, 4 * (stored + summed(v, t)));
   FIRST(fma_threads, products);
   FIRST(barriers, blocks * v->threads / 32 * barriers);
 #undef FIRST
@@ -155,27 +167,28 @@ static void closed_forms(const sgemm_variant_info *v, int ops, size s, const sge
             wrong);
 }
 
-/* ---- Properties of a row ----------------------------------------------------------------------------------------- */
+/* ---- Properties of a variant ------------------------------------------------------------------------------------- */
 
-/* Two by three tiles, of a depth that every BK divides. */
+/* Two by three tiles, and a k that every BK divides. */
 static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 3 * v->BN, v->BK > 64 ? v->BK : 64}; }
 
-/* How an operand gets to shared memory: T results of a thread along it, E elements of a tile. */
+/* How an operand gets to shared memory: a tile of MN x BK elements, of which a thread has T results along MN. */
 typedef struct way {
-  int E, along_k;
-  int quads; /* a pipeline that keeps it along k */
-  int V;     /* elements of an access */
-  int W;     /* along k: of them side by side */
-  int bulk;  /* elements of a tensor map's box; 0: there are none */
+  int MN, k_major;
+  int k_vectors; /* a pipeline that keeps a K-major operand K-major */
+  int V;         /* elements of an access */
+  int width;     /* K-major: elements of a row that neighbouring lanes take */
+  int bulk;      /* elements of a tensor map's box; 0: there are none */
 } way;
 
-static way way_of(const sgemm_variant_info *v, int E, int T, int along_k) {
-  way w = {E, along_k, v->bufs >= 3 && SGEMM__QUADS(T, v->BK, along_k), v->V, SGEMM__WIDE(v->BK, v->V), 0};
-  if (v->packs) {
-    w.bulk = SGEMM__BOX * (along_k ? E : v->BK);
-  } else if (v->bufs >= 3) { /* what a copy turns it cannot take four at a time */
-    w.V = along_k && !w.quads ? 1 : 4;
-    w.W = w.quads ? v->BK : 8;
+static way way_of(const sgemm_variant_info *v, int MN, int T, int k_major) {
+  const int k_vectors = v->bufs >= 3 && SGEMM__K_VECTORS(T, v->BK, k_major);
+  way w = {MN, k_major, k_vectors, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0};
+  if (v->uses_tma) {
+    w.bulk = SGEMM__BOX * (k_major ? MN : v->BK);
+  } else if (v->bufs >= 3) { /* a copy that transposes takes one element at a time */
+    w.V = k_major && !w.k_vectors ? 1 : 4;
+    w.width = w.k_vectors ? v->BK : 8;
   }
   return w;
 }
@@ -184,47 +197,48 @@ static way way_of_a(const sgemm_variant_info *v, int ops) { return way_of(v, v->
 static way way_of_b(const sgemm_variant_info *v, int ops) { return way_of(v, v->BN, v->TN, ops % 2); }
 
 /* A tile's row of fewer than 8 elements fills a part of a sector. */
-static int64_t sectors_of(way w, int64_t count) { return count / (w.along_k || w.E > 8 ? 8 : w.E); }
+static int64_t sectors_of(way w, int64_t count) { return count / (w.k_major || w.MN > 8 ? 8 : w.MN); }
 
-/* Eight lanes store 32 floats of rows of E < 32, E + 4 apart: two of the rows meet in 4 banks. */
+/* Eight lanes store 32 floats of rows of MN < 32 elements whose stride is MN + 4: two of the rows share 4 banks. */
 static int64_t conflicts_of(const sgemm_variant_info *v, way w, int64_t count) {
-  return v->bufs >= 3 && !w.along_k && w.E < 32 ? count / 32 : 0;
+  return v->bufs >= 3 && !w.k_major && w.MN < 32 ? count / 32 : 0;
 }
 
-/* gemv, of whole steps: each element of the matrix once for each of three vectors, and with each quad of it, or each four, as
-   many of the vector; a warp's lanes share these, or take 512 bytes of them, or each its own sector where they lie three
-   apart. Then each warp's sums pass shared memory. */
-static void streams(sgemm_variant variant) {
+/* gemv, with whole steps of k: each element of the matrix is loaded once for each of three vectors, and with each
+   float4 of it, or each four of these, as many elements of the vector. A warp's lanes share these, or load 512 bytes of
+   them, or each lane its own sector where their stride is three. Then each warp's sums pass through shared memory. */
+static void gemv_body(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const int across = v->BM == 1, groups = 8;
-  const size s = {across ? 3 : 64, across ? 64 : 3, 4 * v->BK};
+  const int row = v->BM == 1, groups = 8; /* row: C is one row, so the matrix is B */
+  const size s = {row ? 3 : 64, row ? 64 : 3, 4 * v->BK};
   const int64_t products = s.m * s.n * s.k, tiles = s.m * s.n / 32, warps = v->threads / 32;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
-    const int along_k = across ? ops % 2 : ops / 2 == 0,
-              beside = across ? ops / 2 == 0 : ops % 2; /* the vector along k */
-    const int64_t quads = products / 128, vectors = along_k && beside ? quads / 4 : quads;
-    const int64_t parts = v->slices * (along_k ? 1 : groups) / 32;
+    const int k_major = row ? ops % 2 : ops / 2 == 0;    /* the matrix */
+    const int contiguous = row ? ops / 2 == 0 : ops % 2; /* the vector */
+    const int64_t of_matrix = products / 128, of_vector = k_major && contiguous ? of_matrix / 4 : of_matrix;
+    const int64_t partials = v->slice_k * (k_major ? 1 : groups) / 32;
     COUNT(v, ops, &c, fma_threads, products);
     COUNT(v, ops, &c, fma_instructions, products / 32);
     COUNT(v, ops, &c, global_load_bytes, 5 * products);
-    COUNT(v, ops, &c, global_load_requests, quads + vectors);
-    COUNT(v, ops, &c, global_load_sectors, 16 * quads + vectors * (along_k ? (beside ? 16 : 32) : (beside ? 1 : 2)));
+    COUNT(v, ops, &c, global_load_requests, of_matrix + of_vector);
+    COUNT(v, ops, &c, global_load_sectors,
+          16 * of_matrix + of_vector * (k_major ? (contiguous ? 16 : 32) : (contiguous ? 1 : 2)));
     COUNT(v, ops, &c, global_store_bytes, 4 * s.m * s.n);
     COUNT(v, ops, &c, global_store_requests, tiles);
-    COUNT(v, ops, &c, global_store_sectors, tiles * (across ? 4 : 16)); /* ldc 4 */
-    COUNT(v, ops, &c, shared_store_bytes, tiles * parts * 32 * 4);
+    COUNT(v, ops, &c, global_store_sectors, tiles * (row ? 4 : 16)); /* ldc 4 */
+    COUNT(v, ops, &c, shared_store_bytes, tiles * partials * 32 * 4);
     COUNT(v, ops, &c, shared_store_requests, tiles * warps);
     COUNT(v, ops, &c, shared_store_wavefronts, tiles * warps);
-    COUNT(v, ops, &c, shared_load_bytes, tiles * parts * 32 * 4);
-    COUNT(v, ops, &c, shared_load_requests, tiles * parts);
-    COUNT(v, ops, &c, shared_load_wavefronts, tiles * parts);
+    COUNT(v, ops, &c, shared_load_bytes, tiles * partials * 32 * 4);
+    COUNT(v, ops, &c, shared_load_requests, tiles * partials);
+    COUNT(v, ops, &c, shared_load_wavefronts, tiles * partials);
     COUNT(v, ops, &c, barriers, tiles * warps);
   }
 }
 
-/* The closed forms; and all that a multiple of the tile saves: whole warps, whole sectors, each bank once. */
+/* The closed forms, and what sizes that are multiples of the tile save: whole warps, whole sectors, each bank once. */
 static void tile_multiples(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
@@ -234,7 +248,7 @@ static void tile_multiples(sgemm_variant variant) {
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
     const way a = way_of_a(v, ops), b = way_of_b(v, ops);
-    const int down = v->stage == SGEMM_STAGE_naive;
+    const int lanes_along_m = v->stage == SGEMM_STAGE_naive;
     closed_forms(v, ops, s, &c);
     COUNT(v, ops, &c, fma_instructions, results * s.k / 32);
     COUNT(v, ops, &c, global_load_requests, of_a / (a.bulk ? a.bulk : 32 * a.V) + of_b / (b.bulk ? b.bulk : 32 * b.V));
@@ -244,44 +258,49 @@ static void tile_multiples(sgemm_variant variant) {
     if (lanes_of(v) == 32)
       COUNT(v, ops, &c, shared_load_conflicts, 0);
     COUNT(v, ops, &c, shared_store_conflicts, conflicts_of(v, a, of_a) + conflicts_of(v, b, of_b));
-    /* Lanes one below the other write half a sector each, or of naive an eighth. */
-    COUNT(v, ops, &c, global_store_sectors, results / (down ? 1 : v->WN == v->TN ? 4 : 8));
-    /* Without tiles a warp and k-step takes one sector of the operand that its lanes share; of the other 4 where lanes
-       lie side by side in memory, 32 where they are rows apart: 33 for naive_nn, 5 for coalesced_nn. */
+    /* Where neighbouring lanes have different rows, each writes half a sector, or in naive an eighth. */
+    COUNT(v, ops, &c, global_store_sectors, results / (lanes_along_m ? 1 : v->WN == v->TN ? 4 : 8));
+    /* Without tiles a warp loads in each step of k one sector of the operand that its lanes share. Of the other operand
+       it loads 4 where its lanes read neighbouring elements, 32 where each reads a row of its own: 33 for naive_nn, 5
+       for coalesced_nn. */
     if (direct(v))
-      COUNT(v, ops, &c, global_load_sectors, results / 32 * s.k * (1 + ((down ? ops / 2 : 1 - ops % 2) ? 4 : 32)));
+      COUNT(v, ops, &c, global_load_sectors,
+            results / 32 * s.k * (1 + ((lanes_along_m ? ops / 2 : 1 - ops % 2) ? 4 : 32)));
     else
       COUNT(v, ops, &c, global_load_sectors, sectors_of(a, of_a) + sectors_of(b, of_b));
   }
 }
 
-/* Wavefronts of shared memory: one an access of 4 bytes; of 16, 2 a load where lanes lie in squares, in rows 2 for A,
-   4 for B, in a column 4 for A, 2 for B; 4 where lanes have their own k, a store and a load of the sum over slices. */
+/* Wavefronts of shared memory. An access of 4 bytes takes one. A load of 16 bytes takes 2 where lanes lie in squares;
+   where they lie in a row, 2 for A and 4 for B; where they lie in a column, 4 for A and 2 for B; 4 where lanes have a k
+   of their own. A store, or a load of the sum over slices, takes 4. */
 static void wavefronts(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
-  const int64_t placed = direct(v) ? 0 : elements(v, s);
+  const int64_t stored = direct(v) ? 0 : elements(v, s);
   const int64_t of_a = direct(v) ? 0 : s.m * s.k * (s.n / v->BN);
   const int column = v->WN == v->TN, row = v->WM == v->TM || v->WM / v->TM * (v->WN / v->TN) > 32;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
     const way a = way_of_a(v, ops), b = way_of_b(v, ops);
-    /* op N stores A, op T stores B along k: turned on their way, an element at a time, but for quads. */
-    const int64_t turned = (a.along_k && !a.quads ? of_a : 0) + (b.along_k && !b.quads ? placed - of_a : 0);
-    const int64_t conflicts = conflicts_of(v, a, of_a) + conflicts_of(v, b, placed - of_a);
+    /* K-major operands, A of op N and B of op T, are transposed on their way, an element at a time, unless k_vectors.
+       */
+    const int64_t transposed = (a.k_major && !a.k_vectors ? of_a : 0) + (b.k_major && !b.k_vectors ? stored - of_a : 0);
+    const int64_t conflicts = conflicts_of(v, a, of_a) + conflicts_of(v, b, stored - of_a);
     const int64_t from_a = s.m * s.n * s.k / v->TN / 128, from_b = s.m * s.n * s.k / v->TM / 128;
     if (v->V == 1) {
       COUNT(v, ops, &c, shared_load_wavefronts, c.shared_load_requests);
-      COUNT(v, ops, &c, shared_store_wavefronts, placed / 32);
-      COUNT(v, ops, &c, shared_store_requests, placed / 32);
+      COUNT(v, ops, &c, shared_store_wavefronts, stored / 32);
+      COUNT(v, ops, &c, shared_store_requests, stored / 32);
     } else {
       if (lanes_of(v) == 32)
         COUNT(v, ops, &c, shared_load_wavefronts,
-              (column || v->packs ? 4 : 2) * from_a + (row || v->packs ? 4 : 2) * from_b + summed(v, s) / 32);
-      COUNT(v, ops, &c, shared_store_wavefronts, placed / 32 + conflicts + summed(v, s) / 32);
+              (column || v->uses_tma ? 4 : 2) * from_a + (row || v->uses_tma ? 4 : 2) * from_b + summed(v, s) / 32);
+      COUNT(v, ops, &c, shared_store_wavefronts, stored / 32 + conflicts + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_requests,
-            (v->packs ? c.global_load_requests : turned / 32 + (placed - turned) / 128) + summed(v, s) / 128);
+            (v->uses_tma ? c.global_load_requests : transposed / 32 + (stored - transposed) / 128) +
+                summed(v, s) / 128);
     }
   }
 }
@@ -297,98 +316,105 @@ static void request(const int64_t *index, int lanes, int64_t *requests, int64_t 
   }
 }
 
-/* What the requests for A and B of a launch come to, and the conflicts of the stores behind them. */
-typedef struct fetched {
+/* What the loads of A and B of a launch ask for, and the conflicts of the stores that follow them. */
+typedef struct loads {
   int64_t requests, sectors, conflicts;
-} fetched;
+} loads;
 
-/* How a block fetches a tile X[e][k] of which rows x depth exist, enumerated as "How a block's threads share the loads"
-   describes it. first: the tile's first element. */
-static void fetch(const sgemm_variant_info *v, way w, int64_t first, int64_t ld, int64_t rows, int64_t depth,
-                  fetched *sum) {
-  const int E = w.E, W = w.along_k ? w.W : 1, aligned = w.V == 1 || ld % 4 == 0;
-  /* Pipelines copy vectors at edges too, if none lies across. */
-  const int all = aligned &&
-                  ((rows >= E && depth >= v->BK) || (v->bufs >= 3 && w.V == 4 && (w.along_k ? depth : rows) % 4 == 0));
+/* How a block loads a tile X[mn][k] of which `extent` x `depth` elements exist, enumerated as sgemm/device/load.cuh
+   describes how its threads share the loads. first: index of the tile's first element. */
+static void load_tile(const sgemm_variant_info *v, way w, int64_t first, int64_t ld, int64_t extent, int64_t depth,
+                      loads *sum) {
+  const int MN = w.MN, width = w.k_major ? w.width : 1, aligned = w.V == 1 || ld % 4 == 0;
+  /* Pipelines copy vectors at edges too, if no vector lies across the edge. */
+  const int all = aligned && ((extent >= MN && depth >= v->BK) ||
+                              (v->bufs >= 3 && w.V == 4 && (w.k_major ? depth : extent) % 4 == 0));
   int start, f, lane;
-  if (w.bulk) { /* a request a box; of each of its rows what exists */
-    const int64_t e = rows < E ? rows : E, k = depth < v->BK ? depth : v->BK;
-    const int64_t wide = w.along_k ? k : e, high = w.along_k ? e : k;
+  if (w.bulk) { /* a request a box; of each of its rows the elements that exist */
+    const int64_t mn = extent < MN ? extent : MN, k = depth < v->BK ? depth : v->BK;
+    const int64_t columns = w.k_major ? k : mn, rows = w.k_major ? mn : k;
     int64_t box, row;
-    for (box = 0; box < (w.along_k ? v->BK : E); box += SGEMM__BOX) {
+    for (box = 0; box < (w.k_major ? v->BK : MN); box += SGEMM__BOX) {
       sum->requests++;
-      for (row = first + box; row < first + box + high * ld && box < wide; row += ld)
-        sum->sectors += (row + (wide - box < SGEMM__BOX ? wide - box : SGEMM__BOX) - 1) / 8 - row / 8 + 1;
+      for (row = first + box; row < first + box + rows * ld && box < columns; row += ld)
+        sum->sectors += (row + (columns - box < SGEMM__BOX ? columns - box : SGEMM__BOX) - 1) / 8 - row / 8 + 1;
     }
     return;
   }
-  for (start = 0; start < E * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
+  for (start = 0; start < MN * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
     for (f = 0; f < (all ? 1 : w.V); f++) {
       int64_t index[32];
       int lanes = 0;
       for (lane = 0; lane < 32; lane++) {
-        const int x = start + lane * w.V + f, e = x / W % E, k = x / (W * E) * W + x % W;
-        if (e < rows && k < depth)
-          index[lanes++] = first + (w.along_k ? e * ld + k : k * ld + e);
+        const int x = start + lane * w.V + f, mn = x / width % MN, k = x / (width * MN) * width + x % width;
+        if (mn < extent && k < depth)
+          index[lanes++] = first + (w.k_major ? mn * ld + k : k * ld + mn);
       }
       request(index, lanes, &sum->requests, &sum->sectors);
-      /* A pipeline that copies element by element into a layout for four at a time: the lanes' words lie 4 apart, in 8
-         banks of the 32, or of rows of 4 elements, 8 apart, in 4. */
+      /* A pipeline that copies element by element into a layout for four at a time: the stride of the lanes' words is
+         4, so that they lie in 8 banks of the 32, or with rows of 4 elements 8, so that they lie in 4. */
       if (v->bufs >= 3 && !all && w.V == 4)
-        sum->conflicts += w.along_k || E > 4 ? 3 : 7;
+        sum->conflicts += w.k_major || MN > 4 ? 3 : 7;
     }
   if (all)
-    sum->conflicts += conflicts_of(v, w, E * v->BK);
+    sum->conflicts += conflicts_of(v, w, MN * v->BK);
 }
 
-/* What tensor maps cannot describe is packed along k, in rows of whole SGEMM__PACK_K: the ops of a kernel that is given so. */
-static int packed_a(const sgemm_variant_info *v, int ops, size s) { return v->packs && (ops / 2 ? s.m : s.k) % 4 != 0; }
-static int packed_b(const sgemm_variant_info *v, int ops, size s) { return v->packs && (ops % 2 ? s.k : s.n) % 4 != 0; }
+/* Operands that tensor maps cannot describe are packed K-major, in rows of whole SGEMM__PACK_K. The kernel has the ops
+   that are left after packing. */
+static int packed_a(const sgemm_variant_info *v, int ops, size s) {
+  return v->uses_tma && (ops / 2 ? s.m : s.k) % 4 != 0;
+}
+static int packed_b(const sgemm_variant_info *v, int ops, size s) {
+  return v->uses_tma && (ops % 2 ? s.k : s.n) % 4 != 0;
+}
 static int ops_of_kernel(const sgemm_variant_info *v, int ops, size s) {
   return (packed_a(v, ops, s) ? 0 : ops / 2 * 2) + (packed_b(v, ops, s) ? 1 : ops % 2);
 }
 
-static fetched fetches(const sgemm_variant_info *v, int ops, size s) {
-  const int given = ops_of_kernel(v, ops, s);
-  const way a = way_of_a(v, given), b = way_of_b(v, given);
+static loads loads_of(const sgemm_variant_info *v, int ops, size s) {
+  const int kernel_ops = ops_of_kernel(v, ops, s);
+  const way a = way_of_a(v, kernel_ops), b = way_of_b(v, kernel_ops);
   const int64_t packed = sgemm__ceil_div(s.k, SGEMM__PACK_K) * SGEMM__PACK_K;
-  const int64_t lda = packed_a(v, ops, s) ? packed : a.along_k ? s.k : s.m;
-  const int64_t ldb = packed_b(v, ops, s) ? packed : b.along_k ? s.k : s.n;
-  fetched sum = {0, 0, 0};
+  const int64_t lda = packed_a(v, ops, s) ? packed : a.k_major ? s.k : s.m;
+  const int64_t ldb = packed_b(v, ops, s) ? packed : b.k_major ? s.k : s.n;
+  loads sum = {0, 0, 0};
   int64_t i, j, k;
   for (i = 0; i < s.m; i += v->BM)
     for (j = 0; j < s.n; j += v->BN)
       for (k = 0; k < s.k; k += v->BK) {
         const int64_t from = k + v->BK > s.k ? k - left_out(v, s) : k;
-        fetch(v, a, a.along_k ? i * lda + from : from * lda + i, lda, s.m - i, s.k - from, &sum);
-        fetch(v, b, b.along_k ? j * ldb + from : from * ldb + j, ldb, s.n - j, s.k - from, &sum);
+        load_tile(v, a, a.k_major ? i * lda + from : from * lda + i, lda, s.m - i, s.k - from, &sum);
+        load_tile(v, b, b.k_major ? j * ldb + from : from * ldb + j, ldb, s.n - j, s.k - from, &sum);
       }
   return sum;
 }
 
-/* The requests for C: piece by piece of V results, as "Which results of the tile a thread owns" describes it. Of the slices
-   each stores some of the pieces, in the same places; of tma, where k is dealt to lanes, each of four lanes a quarter of what
-   they have in common. */
+/* The requests for C, one for each output vector of V results, as sgemm/device/tile.cuh describes which results of the
+   tile a thread owns. Each slice stores some of the vectors of a thread tile, in the same layout. In tma, where k is
+   interleaved across lanes, each of the four lanes of a quad stores a quarter of the results that they share. */
 static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
   const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n,
-            given = ops_of_kernel(v, ops, s);
-  const int at_once = v->packs ? v->slices : 1, pieces = v->TM * v->TN / v->V / at_once, wide = v->TN / v->V;
+            kernel_ops = ops_of_kernel(v, ops, s);
+  const int at_once = v->uses_tma ? v->slice_k : 1, vectors = v->TM * v->TN / v->V / at_once,
+            row_vectors = v->TN / v->V;
   int64_t row0, col0;
-  int w, piece, lane, f;
+  int w, vector, lane, f;
   *requests = *sectors = 0;
   for (row0 = 0; row0 < s.m; row0 += v->BM)
     for (col0 = 0; col0 < s.n; col0 += v->BN)
       for (w = 0; w < SGEMM__THREADS(v->BM, v->BN, v->TM, v->TN, at_once) / lanes_of(v); w++)
-        for (piece = 0; piece < pieces; piece++) {
+        for (vector = 0; vector < vectors; vector++) {
           int64_t whole[32], parts[4][32];
           int wholes = 0, count[4] = {0};
           for (lane = 0; lane < lanes_of(v); lane++) {
-            const int t = w * 32 + lane, l = t % group, q = l / 4, i = piece / wide, j = piece % wide;
+            const int t = w * 32 + lane, l = t % group, quad = l / 4, i = vector / row_vectors,
+                      j = vector % row_vectors;
             int m = l / lanes_n, n = l % lanes_n;
             int64_t row, col;
             if (group == 32 && lanes_m > 1 && lanes_n > 1) { /* squares */
-              m = q / (lanes_n / 2) * 2 + l / 2 % 2;
-              n = q % (lanes_n / 2) * 2 + l % 2;
+              m = quad / (lanes_n / 2) * 2 + l / 2 % 2;
+              n = quad % (lanes_n / 2) * 2 + l % 2;
             }
             if (v->stage == SGEMM_STAGE_naive) {
               m = t % v->BM;
@@ -396,14 +422,14 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
             }
             row = row0 + t / group / (v->BN / v->WN) * v->WM + (i / v->V * lanes_m + m) * v->V + i % v->V;
             col = col0 + t / group % (v->BN / v->WN) * v->WN + (j * lanes_n + n) * v->V;
-            if (v->packs) {
-              const int warps = v->BM / 32 * (v->BN / 32),
-                        warp = w % warps; /* those further on have another part of k */
-              const int r = lane % 2 * 8 + w / warps * pieces + piece, c = lane / 2 % 2; /* of 16 rows, 2 pieces */
+            if (v->uses_tma) {
+              const int warps = v->BM / 32 * (v->BN / 32), warp = w % warps; /* later warps have another share of k */
+              const int r = lane % 2 * 8 + w / warps * vectors + vector, c = lane / 2 % 2; /* of 16 rows, 2 vectors */
               m = lane / 16;
               n = lane / 4 % 4;
-              row = row0 + warp / (v->BN / 32) * 32 + (given / 2 ? m * 16 + r : r / 4 * 8 + m * 4 + r % 4);
-              col = col0 + warp % (v->BN / 32) * 32 + (given % 2 ? c * 16 + n * 4 : n % 2 * 16 + n / 2 * 8 + c * 4);
+              row = row0 + warp / (v->BN / 32) * 32 + (kernel_ops / 2 ? m * 16 + r : r / 4 * 8 + m * 4 + r % 4);
+              col = col0 + warp % (v->BN / 32) * 32 +
+                    (kernel_ops % 2 ? c * 16 + n * 4 : n % 2 * 16 + n / 2 * 8 + c * 4);
             }
             if (row < s.m && v->V == 4 && col + 4 <= s.n)
               whole[wholes++] = row * ldc_of(s) + col;
@@ -418,8 +444,8 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
         }
 }
 
-/* Sizes that no tile divides: the guarded paths. Fragments are loaded and multiplied by whole warps all the same. */
-static void ragged(sgemm_variant variant) {
+/* Sizes that no tile divides: the guarded paths. Whole warps load and multiply fragments there too. */
+static void edges(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int ops, i;
   for (ops = NN; ops <= TT; ops++)
@@ -427,14 +453,14 @@ static void ragged(sgemm_variant variant) {
       const size s = {v->BM + 1 + 2 * i, 2 * v->BN - 3 + 3 * i, 2 * v->BK + 5 + i};
       const size read = reads_ahead(v) ? covered(v, s) : s;
       const sgemm_counts c = counts_of(variant, ops, s, 0.0f), b = counts_of(variant, ops, s, 1.0f);
-      fetched f = {0, 0, 0};
+      loads f = {0, 0, 0};
       int64_t requests, sectors;
       closed_forms(v, ops, s, &c);
       stores(v, ops, s, &requests, &sectors);
       COUNT(v, ops, &c, global_store_requests, requests);
       COUNT(v, ops, &c, global_store_sectors, sectors);
       if (!direct(v)) {
-        f = fetches(v, ops, s);
+        f = loads_of(v, ops, s);
         COUNT(v, ops, &c, global_load_requests, f.requests);
         COUNT(v, ops, &c, global_load_sectors, f.sectors);
         COUNT(v, ops, &c, fma_instructions, c.fma_threads / 32);
@@ -445,8 +471,8 @@ static void ragged(sgemm_variant variant) {
       if (lanes_of(v) == 32)
         COUNT(v, ops, &c, shared_load_conflicts, 0);
       COUNT(v, ops, &c, shared_store_conflicts, f.conflicts);
-      /* beta reads each result once, as it is stored, for one FMA; what is read eight pieces at a time has one of each result of
-         a tile, also outside of C. */
+      /* With beta each element of C is read once, in the order of the stores, for one FMA. Where C is read eight output
+         vectors at a time, there is an FMA for each result of a tile, also outside of C. */
       COUNT(v, ops, &b, fma_threads, c.fma_threads + read.m * read.n);
       COUNT(v, ops, &b, global_load_bytes, c.global_load_bytes + c.global_store_bytes);
       COUNT(v, ops, &b, global_load_requests, c.global_load_requests + c.global_store_requests);
@@ -455,33 +481,33 @@ static void ragged(sgemm_variant variant) {
     }
 }
 
-/* What it costs to cut k, or to share tiles; of as many steps as there are ranks at most: the sum over the ranks passes each rank's results
-   through shared memory once more, behind two more barriers; nothing else is done twice. The sum over planes reads each
-   plane once and writes C, an FMA a result if beta is not 0. */
-static void ranks_and_planes(sgemm_variant variant) {
+/* What cluster_k, split_k and stream_k add, with as many steps as there are blocks of a cluster at least. The sum over
+   a cluster passes each block's results through shared memory once more, behind two more barriers; nothing else is done
+   twice. The second kernel of split-K reads each partition once and writes C, with an FMA a result if beta is not 0. */
+static void splits(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = {2 * v->BM, 3 * v->BN, 8 * v->BK};
   const int64_t results = s.m * s.n;
-  int ops, ranks, planes;
-  for (ops = NN; ops <= TT && sgemm__cuts(v); ops++) {
+  int ops, cluster_k, split_k;
+  for (ops = NN; ops <= TT && can_split(v); ops++) {
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
-    for (ranks = 2; ranks <= 8 && v->split; ranks *= 2) {
-      const sgemm_counts c = counts_of_plan(variant, ranks, 1, ops, s, 0.0f);
-      const int64_t warps = results / (v->TM * v->TN) * v->slices / 32 * ranks,
-                    sums = results * (ranks - 1) * v->slices;
+    for (cluster_k = 2; cluster_k <= 8 && v->cluster_split_k; cluster_k *= 2) {
+      const sgemm_counts c = counts_of_plan(variant, cluster_k, 1, ops, s, 0.0f);
+      const int64_t warps = results / (v->TM * v->TN) * v->slice_k / 32 * cluster_k,
+                    sums = results * (cluster_k - 1) * v->slice_k;
       COUNT(v, ops, &c, fma_threads, one.fma_threads);
       COUNT(v, ops, &c, global_load_bytes, one.global_load_bytes);
       COUNT(v, ops, &c, global_load_requests, one.global_load_requests);
       COUNT(v, ops, &c, global_load_sectors, one.global_load_sectors);
       COUNT(v, ops, &c, global_store_bytes, one.global_store_bytes);
       COUNT(v, ops, &c, global_store_requests, one.global_store_requests);
-      COUNT(v, ops, &c, shared_load_bytes, one.shared_load_bytes + 4 * (sums + results * ranks));
-      COUNT(v, ops, &c, shared_store_bytes, one.shared_store_bytes + 4 * (sums + results * ranks));
+      COUNT(v, ops, &c, shared_load_bytes, one.shared_load_bytes + 4 * (sums + results * cluster_k));
+      COUNT(v, ops, &c, shared_store_bytes, one.shared_store_bytes + 4 * (sums + results * cluster_k));
       COUNT(v, ops, &c, shared_load_conflicts, one.shared_load_conflicts);
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
-      COUNT(v, ops, &c, barriers, warps * (1 + 8 / ranks + 2 + 2));
+      COUNT(v, ops, &c, barriers, warps * (1 + 8 / cluster_k + 2 + 2));
     }
-    if (v->packs) { /* of six tiles four SMs share two, each in two parts, of an odd k too; seven SMs all six */
+    if (v->uses_tma) { /* of six tiles four blocks share two, each in two units, of an odd k too; seven share all */
       const size odd = {s.m, s.n, 9 * v->BK};
       const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, odd, 0.5f),
                          six = counts_of_plan(variant, 1, 7, ops, s, 0.5f);
@@ -491,28 +517,28 @@ static void ranks_and_planes(sgemm_variant variant) {
       COUNT(v, ops, &two, global_store_bytes, 4 * tile * 2);
       COUNT(v, ops, &six, fma_threads, 6 * tile);
       COUNT(v, ops, &six, global_load_bytes,
-            4 * tile * (7 + 6 - 1 + 6)); /* ends of 7 ranges and 6 tiles, the last one both */
+            4 * tile * (7 + 6 - 1 + 6)); /* ends of 7 units and 6 tiles, the last one both */
       COUNT(v, ops, &six, global_store_bytes, 4 * tile * 6);
     }
-    for (planes = 2; planes <= 7 && !v->packs; planes += 5) {
-      const sgemm_counts c = counts_of_plan(variant, 1, planes, ops, s, 0.5f);
+    for (split_k = 2; split_k <= 7 && !v->uses_tma; split_k += 5) {
+      const sgemm_counts c = counts_of_plan(variant, 1, split_k, ops, s, 0.5f);
       COUNT(v, ops, &c, fma_threads, results);
-      COUNT(v, ops, &c, global_load_bytes, 4 * results * (planes + 1));
+      COUNT(v, ops, &c, global_load_bytes, 4 * results * (split_k + 1));
       COUNT(v, ops, &c, global_store_bytes, 4 * results);
       COUNT(v, ops, &c, shared_load_bytes, 0);
       COUNT(v, ops, &c, shared_store_bytes, 0);
       COUNT(v, ops, &c, barriers, 0);
     }
   }
-  compared++; /* nothing to cut in rows with static buffers */
+  compared++; /* variants with static buffers do not split k */
 }
 
 /* The same whatever the order of the threads and however many cores share the blocks. */
 static void schedules(sgemm_variant variant) {
-  static const sgemm_model models[] = {{SGEMM_MODEL_FORWARD, 0, 1},
-                                       {SGEMM_MODEL_BACKWARD, 0, 1},
-                                       {SGEMM_MODEL_SHUFFLED, 7, 1},
-                                       {SGEMM_MODEL_SHUFFLED, 8, 3}};
+  static const sgemm_model models[] = {{SGEMM_MODEL_FORWARD, 0, 1, 1},
+                                       {SGEMM_MODEL_BACKWARD, 0, 1, 1},
+                                       {SGEMM_MODEL_SHUFFLED, 7, 1, 1},
+                                       {SGEMM_MODEL_SHUFFLED, 8, 3, 1}};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = {v->BM + 5, v->BN + 6, v->BK + 7};
   int i, ops;
@@ -530,12 +556,12 @@ static void schedules(sgemm_variant variant) {
   }
 }
 
-#define PROPERTY(property, row)                                                                                        \
-  Test(property, row, .fini = compared_something) { property(SGEMM_##row); }
-#define TILED(row)                                                                                                     \
-  PROPERTY(tile_multiples, row)                                                                                        \
-  PROPERTY(wavefronts, row)                                                                                            \
-  PROPERTY(ragged, row)
+#define PROPERTY(property, variant)                                                                                    \
+  Test(property, variant, .fini = compared_something) { property(SGEMM_##variant); }
+#define TILED(variant)                                                                                                 \
+  PROPERTY(tile_multiples, variant)                                                                                    \
+  PROPERTY(wavefronts, variant)                                                                                        \
+  PROPERTY(edges, variant)
 #define TILES_naive TILED
 #define TILES_coalesced TILED
 #define TILES_tiled TILED
@@ -546,27 +572,27 @@ static void schedules(sgemm_variant variant) {
 #define TILES_doublebuffered TILED
 #define TILES_async TILED
 #define TILES_splitk TILED
-#define TILES_gemv(row) PROPERTY(streams, row)
+#define TILES_gemv(variant) PROPERTY(gemv_body, variant)
 #define TILES_tma TILED
-#define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slices, blocks, production, reason)                            \
-  PROPERTY(ranks_and_planes, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                 \
+#define VARIANT(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                       \
+  PROPERTY(splits, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                           \
   PROPERTY(schedules, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                        \
   TILES_##stage(stage##_##BM##x##BN##x##BK##_##TM##x##TN)
 
-SGEMM_VARIANTS(ROW)
+SGEMM_VARIANTS(VARIANT)
 
-/* ---- SPEC's table ------------------------------------------------------------------------------------------------ */
+/* ---- The table of stages ----------------------------------------------------------------------------------------- */
 
-/* A stage's first row of those tiles; BK 0: of any depth. */
-static sgemm_variant row_of(sgemm_stage stage, int BM, int BN, int BK, int TM, int TN) {
+/* A stage's first variant with those tiles; BK 0: with any BK. */
+static sgemm_variant variant_of(sgemm_stage stage, int BM, int BN, int BK, int TM, int TN) {
   int i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
     if (v->stage == stage && v->BM == BM && v->BN == BN && (BK == 0 || v->BK == BK) && v->TM == TM && v->TN == TN)
       return (sgemm_variant)i;
   }
-  cr_assert(0, "no row of stage %d with tiles of %d x %d, %d x %d", (int)stage, BM, BN, TM, TN);
-  return SGEMM_VARIANT_COUNT;
+  cr_assert(0, "no variant of stage %d with tiles of %d x %d, %d x %d", (int)stage, BM, BN, TM, TN);
+  return SGEMM_VARIANT_NONE;
 }
 
 /* Element loads a result, as multiples of K, in writing: the closed forms above must not only agree with themselves. */
@@ -574,42 +600,43 @@ Test(spec, loads_a_result, .fini = compared_something) {
   static const struct {
     sgemm_stage stage;
     int BM, BN, TM, TN, global, global_of, shared, shared_of;
-    int sectors; /* a warp and k-step, for op N and N; 0: not in the table */
-  } rows[] = {{SGEMM_STAGE_naive, 32, 32, 1, 1, 2, 1, 0, 1, 33},
-              {SGEMM_STAGE_coalesced, 32, 32, 1, 1, 2, 1, 0, 1, 5},
-              {SGEMM_STAGE_tiled, 16, 16, 1, 1, 2, 16, 2, 1, 0},
-              {SGEMM_STAGE_tiled, 32, 32, 1, 1, 2, 32, 2, 1, 0},
-              {SGEMM_STAGE_tile1d, 64, 64, 8, 1, 1, 32, 9, 8, 0},
-              {SGEMM_STAGE_tile2d, 128, 128, 8, 8, 1, 64, 1, 4, 0},
-              {SGEMM_STAGE_vectorized, 128, 128, 8, 8, 1, 64, 1, 4, 0},
-              {SGEMM_STAGE_warptiled, 128, 128, 8, 16, 1, 64, 3, 16, 0},
-              {SGEMM_STAGE_doublebuffered, 128, 128, 8, 8, 1, 64, 1, 4, 0}};
+    int sectors; /* a warp and step of k, for op N and N; 0: not in the table */
+  } variants[] = {{SGEMM_STAGE_naive, 32, 32, 1, 1, 2, 1, 0, 1, 33},
+                  {SGEMM_STAGE_coalesced, 32, 32, 1, 1, 2, 1, 0, 1, 5},
+                  {SGEMM_STAGE_tiled, 16, 16, 1, 1, 2, 16, 2, 1, 0},
+                  {SGEMM_STAGE_tiled, 32, 32, 1, 1, 2, 32, 2, 1, 0},
+                  {SGEMM_STAGE_tile1d, 64, 64, 8, 1, 1, 32, 9, 8, 0},
+                  {SGEMM_STAGE_tile2d, 128, 128, 8, 8, 1, 64, 1, 4, 0},
+                  {SGEMM_STAGE_vectorized, 128, 128, 8, 8, 1, 64, 1, 4, 0},
+                  {SGEMM_STAGE_warptiled, 128, 128, 8, 16, 1, 64, 3, 16, 0},
+                  {SGEMM_STAGE_doublebuffered, 128, 128, 8, 8, 1, 64, 1, 4, 0}};
   const size s = {128, 256, 64};
   const int64_t terms = s.m * s.n * s.k;
   int i, ops;
-  for (i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
+  for (i = 0; i < (int)(sizeof variants / sizeof *variants); i++)
     for (ops = NN; ops <= TT; ops++) {
-      const sgemm_variant variant = row_of(rows[i].stage, rows[i].BM, rows[i].BN, 0, rows[i].TM, rows[i].TN);
+      const sgemm_variant variant = variant_of(variants[i].stage, variants[i].BM, variants[i].BN, 0, variants[i].TM,
+                                               variants[i].TN);
       const sgemm_variant_info *v = sgemm_variant_get(variant);
       const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
-      COUNT(v, ops, &c, global_load_bytes, 4 * terms * rows[i].global / rows[i].global_of);
-      COUNT(v, ops, &c, shared_load_bytes, 4 * terms * rows[i].shared / rows[i].shared_of);
+      COUNT(v, ops, &c, global_load_bytes, 4 * terms * variants[i].global / variants[i].global_of);
+      COUNT(v, ops, &c, shared_load_bytes, 4 * terms * variants[i].shared / variants[i].shared_of);
       COUNT(v, ops, &c, global_store_bytes, 4 * s.m * s.n);
       COUNT(v, ops, &c, fma_threads, terms);
-      if (ops == NN && rows[i].sectors > 0)
-        COUNT(v, ops, &c, global_load_sectors, terms / 32 * rows[i].sectors);
+      if (ops == NN && variants[i].sectors > 0)
+        COUNT(v, ops, &c, global_load_sectors, terms / 32 * variants[i].sectors);
     }
 }
 
-/* The reasons that rows of the table give for themselves, as the source has it. */
+/* The reasons that sgemm/variants.h gives for some variants. */
 Test(spec, reasons, .fini = compared_something) {
   const size s = {128, 256, 64};
-  const sgemm_counts tile1d = counts_of(row_of(SGEMM_STAGE_tile1d, 64, 64, 8, 8, 1), NN, s, 0.0f);
-  const sgemm_counts deep = counts_of(row_of(SGEMM_STAGE_tile1d, 64, 64, 32, 8, 1), NN, s, 0.0f);
-  const sgemm_counts tile2d = counts_of(row_of(SGEMM_STAGE_tile2d, 128, 128, 0, 8, 8), NN, s, 0.0f);
-  const sgemm_counts vectorized = counts_of(row_of(SGEMM_STAGE_vectorized, 128, 128, 0, 8, 8), NN, s, 0.0f);
-  const sgemm_counts warptiled = counts_of(row_of(SGEMM_STAGE_warptiled, 128, 128, 0, 8, 8), NN, s, 0.0f);
-  equal(deep.barriers * 4, tile1d.barriers, "a quarter of the barriers");
+  const sgemm_counts tile1d = counts_of(variant_of(SGEMM_STAGE_tile1d, 64, 64, 8, 8, 1), NN, s, 0.0f);
+  const sgemm_counts long_steps = counts_of(variant_of(SGEMM_STAGE_tile1d, 64, 64, 32, 8, 1), NN, s, 0.0f);
+  const sgemm_counts tile2d = counts_of(variant_of(SGEMM_STAGE_tile2d, 128, 128, 0, 8, 8), NN, s, 0.0f);
+  const sgemm_counts vectorized = counts_of(variant_of(SGEMM_STAGE_vectorized, 128, 128, 0, 8, 8), NN, s, 0.0f);
+  const sgemm_counts warptiled = counts_of(variant_of(SGEMM_STAGE_warptiled, 128, 128, 0, 8, 8), NN, s, 0.0f);
+  equal(long_steps.barriers * 4, tile1d.barriers, "a quarter of the barriers");
   equal(vectorized.global_load_requests * 4, tile2d.global_load_requests, "a quarter of the load instructions, global");
   equal(vectorized.shared_load_requests * 4, tile2d.shared_load_requests, "a quarter of the load instructions, shared");
   equal(vectorized.shared_load_wavefronts * 2, warptiled.shared_load_wavefronts * 3, "squares: 2 wavefronts, not 3");
@@ -623,7 +650,7 @@ static sgemm_counts launch(sgemm__kernel kernel, int blocks, int threads, const 
   return *sgemm_model_counts();
 }
 
-/* Each thread computes TM x TN results from global memory, with `redundant` loads of A too many in each k-step. */
+/* Each thread computes TM x TN results from global memory, with `redundant` loads of A too many in each step of k. */
 static inline void results(const sgemm__args *p, int TM, int TN, int redundant) {
   const int64_t t = (int64_t)sgemm__block_x() * 32 + sgemm__thread();
   float acc[4] = {0}, a[4], b[4];
@@ -643,10 +670,10 @@ static inline void results(const sgemm__args *p, int TM, int TN, int redundant) 
     sgemm__store_global(p->C + i / TN * p->n + t * TN + i % TN, acc[i]);
 }
 
-SGEMM__GLOBAL(results_1x1, 32, 1)(const sgemm__args args) { results(&args, 1, 1, 0); }
-SGEMM__GLOBAL(results_1x4, 32, 1)(const sgemm__args args) { results(&args, 1, 4, 0); }
-SGEMM__GLOBAL(results_2x2, 32, 1)(const sgemm__args args) { results(&args, 2, 2, 0); }
-SGEMM__GLOBAL(results_1x1_redundant, 32, 1)(const sgemm__args args) { results(&args, 1, 1, 1); }
+SGEMM__GLOBAL(results_1x1, 32, 1, sgemm__args) { results(&args, 1, 1, 0); }
+SGEMM__GLOBAL(results_1x4, 32, 1, sgemm__args) { results(&args, 1, 4, 0); }
+SGEMM__GLOBAL(results_2x2, 32, 1, sgemm__args) { results(&args, 2, 2, 0); }
+SGEMM__GLOBAL(results_1x1_redundant, 32, 1, sgemm__args) { results(&args, 1, 1, 1); }
 
 static sgemm_counts results_counts(sgemm__kernel kernel, int TM, int TN, int blocks, int64_t k) {
   sgemm__args args;
@@ -681,9 +708,9 @@ Test(worked, seventeen_eleven_nine) {
   }
 }
 
-/* A load too many in each k-step fails the closed forms that the same kernel without it passes. */
+/* A load too many in each step of k fails the closed forms that the same kernel without it passes. */
 Test(worked, a_redundant_load_is_seen) {
-  const sgemm_variant_info *v = sgemm_variant_get(row_of(SGEMM_STAGE_coalesced, 32, 32, 0, 1, 1));
+  const sgemm_variant_info *v = sgemm_variant_get(variant_of(SGEMM_STAGE_coalesced, 32, 32, 0, 1, 1));
   const size s = {1, 96, 40};
   sgemm_counts c = results_counts(results_1x1, 1, 1, 3, s.k);
   const char *wrong = first_wrong(v, s, &c);
@@ -696,16 +723,16 @@ Test(worked, a_redundant_load_is_seen) {
 
 /* ---- One instruction --------------------------------------------------------------------------------------------- */
 
-/* How the lanes of a warp lie: lane i takes the element at place[i]; -1: none. */
+/* The addresses of a warp: lane i takes element index_of[i]; -1: none. */
 typedef enum kind { LOAD, LOAD4, STORE, STORE4 } kind;
-static int place[32];
+static int index_of[32];
 static kind wanted;
 
 enum { WORDS = 2048 };
 
-SGEMM__GLOBAL(one_shared_access, 32, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(one_shared_access, 32, 1, sgemm__args) {
   SGEMM__SHARED(words, WORDS);
-  const int at = place[sgemm__thread()];
+  const int at = index_of[sgemm__thread()];
   float r[4] = {0};
   int i;
   (void)args;
@@ -723,7 +750,7 @@ SGEMM__GLOBAL(one_shared_access, 32, 1)(const sgemm__args args) {
     sgemm__store_shared4(words + at, r);
 }
 
-/* Runs it; the lanes lie as place[] says. */
+/* Runs it with the addresses of index_of[]. */
 static void shared(kind kind, int wavefronts, int conflicts, const char *what) {
   const int load = kind == LOAD || kind == LOAD4;
   sgemm__args args;
@@ -739,7 +766,7 @@ static void shared(kind kind, int wavefronts, int conflicts, const char *what) {
 
 #define LANES(expression)                                                                                              \
   for (lane = 0; lane < 32; lane++)                                                                                    \
-  place[lane] = (expression)
+  index_of[lane] = (expression)
 
 Test(instruction, four_bytes) {
   static const int strides[][2] = {{0, 1}, {1, 1}, {2, 2}, {3, 1}, {4, 4}, {8, 8}, {16, 16}, {32, 32}, {33, 1}};
@@ -786,8 +813,8 @@ Test(instruction, sixteen_bytes) {
   shared(LOAD4, 1, 0, "one quarter");
 }
 
-SGEMM__GLOBAL(one_global_load, 32, 1)(const sgemm__args args) {
-  const int at = place[sgemm__thread()];
+SGEMM__GLOBAL(one_global_load, 32, 1, sgemm__args) {
+  const int at = index_of[sgemm__thread()];
   if (at >= 0)
     sgemm__load_global(args.A + at);
 }
@@ -826,7 +853,7 @@ Test(instruction, sectors) {
 }
 
 /* Odd lanes skip a load, then all load: two instructions, and one more where lanes go different ways at once. */
-SGEMM__GLOBAL(skipped, 64, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(skipped, 64, 1, sgemm__args) {
   const int t = sgemm__thread();
   float r[4];
   if (t % 2)
@@ -861,7 +888,7 @@ Test(instruction, lanes_that_skip_others) {
 }
 
 /* Partial warps, and the counts of a launch: its own alone. */
-SGEMM__GLOBAL(two_barriers, 48, 1)(const sgemm__args args) {
+SGEMM__GLOBAL(two_barriers, 48, 1, sgemm__args) {
   (void)args;
   sgemm__barrier();
   sgemm__barrier();
