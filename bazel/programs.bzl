@@ -16,7 +16,7 @@ def program(name, srcs, implementation = "", cpu_implementation = None, deps = [
         srcs = srcs,
         copts = SGEMM_COPTS,
         deps = deps + cpu_deps + [
-            "//examples:machine_cpu",
+            "//:cuda_runtime_cpu",
             "//:sgemm_cpu" + (cpu_implementation or implementation),
         ],
     )
@@ -26,7 +26,7 @@ def program(name, srcs, implementation = "", cpu_implementation = None, deps = [
         copts = SGEMM_COPTS,
         target_compatible_with = requires_cuda(),
         deps = deps + cuda_deps + [
-            "//examples:machine_cuda",
+            "//tools:machine_cuda",
             "//:sgemm_cuda" + implementation,
         ],
     )

@@ -7,7 +7,7 @@ cd "$work"
 strict=(-std=c11 -O2 -Wall -Wextra -Werror -I"$root")
 
 cpu() {
-  gcc "${strict[@]}" -DSGEMM_CPU=1 "$root/examples/quickstart.c" "$root/cpu/sgemm.c" -lpthread -lm -o cpu
+  gcc "${strict[@]}" -I"$root/cpu/runtime" -DSGEMM_CPU=1 "$root/examples/quickstart.c" "$root/cpu/sgemm.c" -lpthread -lm -o cpu
 }
 check "quickstart on the CPU: build" cpu
 same "quickstart on the CPU: run" $'4 5\n10 11' "$(./cpu)"
@@ -16,7 +16,7 @@ same "quickstart on the CPU: run" $'4 5\n10 11' "$(./cpu)"
 gpu() {
   nvcc -O3 -gencode=arch=compute_90a,code=sm_90a --compress-mode=size -DSGEMM_STAGE=tiled -I"$root" \
     -c "$root/cuda/sgemm.cu" -o sgemm.o &&
-    gcc "${strict[@]}" -DMACHINE_CUDA=1 -I"$cuda/include" "$root/examples/quickstart.c" sgemm.o -L"$cuda/lib64" \
+    gcc "${strict[@]}" -I"$cuda/include" "$root/examples/quickstart.c" sgemm.o -L"$cuda/lib64" \
       -lcudart_static -lstdc++ -lpthread -ldl -lrt -lm -o gpu
 }
 with nvcc check "quickstart on the GPU: build" gpu

@@ -13,7 +13,7 @@
 #ifndef TESTING_H
 #define TESTING_H
 
-#include "examples/machine.h"
+#include "tools/machine.h"
 #include "sgemm.h"
 
 #include <criterion/criterion.h>
