@@ -1,14 +1,14 @@
-/* sgemm/device/cuda.cuh: what a kernel asks of its GPU: indices, one access to global or shared memory, an FMA,
-   barriers, clusters, cp.async, warp shuffles. One instruction each. cpu/sgemm_cpu.h has the same list for the CPU
-   model. */
+/* sgemm/device/cuda.cuh: the primitives of the kernels: indices, accesses to global and shared memory, FMA, barriers,
+   clusters, cp.async, warp votes. Each is about one instruction. cpu/sgemm_cpu.h implements the same list for the CPU
+   model. "PTX ISA" names a section of "Parallel Thread Execution ISA". */
 #ifndef SGEMM_DEVICE_CUDA_CUH
 #define SGEMM_DEVICE_CUDA_CUH
 
-#include <cuda.h> /* types of tensor maps; nothing of it is linked */
+#include <cuda.h> /* CUtensorMap; the driver library is not linked */
 #include <cuda_runtime.h>
 
-/* Threads that a multiprocessor holds; sm_75 and the smaller chips of later generations hold fewer than a row may ask
-   for (CUDA C++ Programming Guide, "Compute Capabilities"). */
+/* Maximum resident threads per SM (CUDA C++ Programming Guide, "Compute Capabilities"). The column `blocks` of a
+   variant assumes 2048 threads; SGEMM__BLOCKS() clips it where an architecture has fewer. */
 #if !defined(__CUDA_ARCH__)
 #define SGEMM__RESIDENT 2048
 #elif __CUDA_ARCH__ == 750
@@ -20,8 +20,9 @@
 #endif
 #define SGEMM__BLOCKS(threads, blocks) ((threads) * (blocks) > SGEMM__RESIDENT ? SGEMM__RESIDENT / (threads) : (blocks))
 
-/* A kernel, whose parameter is `args` of a type of sgemm/args.h; one of tma, with the tensor maps of its operands; and
-   their declarations, where another part of the implementation defines them. */
+/* SGEMM__GLOBAL begins the definition of a kernel with one parameter `args`, of a type of sgemm/args.h.
+   SGEMM__GLOBAL_TMA adds the tensor maps of A and B. SGEMM__DECLARE and SGEMM__DECLARE_TMA declare a kernel that
+   another object file defines (SGEMM_PART). */
 #define SGEMM__GLOBAL(name, threads, blocks, type)                                                                     \
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name(const type args)
 #define SGEMM__GLOBAL_TMA(name, threads, blocks)                                                                       \
@@ -35,51 +36,60 @@
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
-  extern __shared__ __align__(1024) float array[] /* sized by the launch; for swizzles */
+  extern __shared__ __align__(1024) float array[] /* the launch sets its size; swizzled boxes need the alignment */
 #define SGEMM__UNROLL _Pragma("unroll")
 #define SGEMM__UNROLL_BY(n) _Pragma(SGEMM__STRING(unroll n))
 #define SGEMM__SHARED_WORDS(array, count) __shared__ uint32_t array[count]
 #define SGEMM__SHARED_MBARRIERS(array, count) __shared__ sgemm__mbarrier array[count]
 #define SGEMM__SHARED_DESCRIPTORS(array, count) __shared__ __align__(16) sgemm__tile_descriptor array[count]
 #define SGEMM__KERNEL_POINTER(name) (const void *)name
-#define sgemm__converge() ((void)0) /* lanes that skipped a guarded access have caught up: the CPU model counts by it */
-#define sgemm__unconditional_prefetch(faster)                                                                          \
-  (faster) /* what nobody uses, where a branch costs more; not on the CPU model */
+
+/* Marks the end of an access that some lanes may skip. The CPU model needs it to count the accesses of a warp. */
+#define sgemm__converge() ((void)0)
+
+/* 1: load the next fragments even behind the last tile, where they are not used, because a branch around the loads is
+   slower (docs/notebook/issue_slots.md). On the CPU model it is 0, so that every load is of memory that was written. */
+#define sgemm__unconditional_prefetch(faster) (faster)
+
 typedef const void *sgemm__kernel;
 
 SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
-/* Tells the compiler, from here on, that a thread's number is not negative, which its quotients need not allow for
-   then. */
+/* Tells nvcc that threadIdx.x is below 1024. As an int it could be negative for all that nvcc knows, and each quotient
+   and remainder of it would get a correction for negative numbers (docs/notebook/tile_ends.md, "Quotients and half
+   steps"). */
 SGEMM__DEVICE void sgemm__assume_thread_index(void) { __builtin_assume(threadIdx.x < 1024); }
 SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__grid_x(void) { return gridDim.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
-SGEMM__DEVICE void sgemm__barrier_threads(int threads) { /* the first of a block, where further ones only copy */
-  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-}
+/* Barrier of the first `threads` threads of a block: the consumer warps of a warp-specialized kernel. */
+SGEMM__DEVICE void sgemm__barrier_threads(int threads) { asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory"); }
 
-/* Programmatic dependent launch (PTX ISA, griddepcontrol): a kernel's blocks may take their places while the one before
-   ends, and wait here until all that it wrote can be seen. No strict kernel but sgemm_pack calls its successor earlier,
-   by launch_dependents: the successor would take the places that are free, two on one SM, and then run two to an SM
-   beside idle ones. */
+/* Waits until the preceding kernel of the stream has completed and its writes are visible (PTX ISA, "griddepcontrol").
+   Programmatic dependent launch (PDL) lets the blocks of a kernel start while the preceding kernel ends. */
 SGEMM__DEVICE void sgemm__pdl_wait(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/* sgemm_pack calls it, since blocks of tma need an SM each; and the tensor modes' multiplying kernels do, first of all:
-   their launches fill the SMs, one block each, so that the successor's come only where one has left. The tensor modes'
-   split does not: with it a call takes 1 us longer at 1024 cubed. */
+/* Lets the blocks of the next kernel of the stream start (PTX ISA, "griddepcontrol", launch_dependents).
+     sgemm_pack calls it: the next kernel is one of tma, whose blocks need an SM each.
+     The tensor-core kernels call it first of all: each SM holds one of their blocks, so that a block of the next kernel
+     starts only where one of theirs has ended.
+     The split of the tensor modes does not: a call at 1024 x 1024 x 1024 took 27.1 us with it and 25.9 us without
+     (docs/notebook/tensor.md).
+     No other strict kernel does: blocks of the next kernel would take the free slots, two on one SM beside idle SMs. A
+     call at 512 x 512 x 512 took 17.8 us with it and 11.1 us without (docs/notebook/launches.md). */
 SGEMM__DEVICE void sgemm__pdl_trigger(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
-/* Blocks of a cluster (from sm_90 on; a block alone before): how many, which one, a barrier among all their threads,
-   and 4 elements of another block's shared memory, where p is the address of the same in this block's. */
+/* Thread block clusters, from sm_90 on: the number of blocks in the cluster, the rank of this block, a barrier of all
+   threads of the cluster, and a load from distributed shared memory (PTX ISA, "mapa"). Before sm_90 a cluster is one
+   block. */
 SGEMM__DEVICE uint32_t sgemm__cluster_size(void) {
   uint32_t size = 1;
 #if __CUDA_ARCH__ >= 900
@@ -101,6 +111,7 @@ SGEMM__DEVICE void sgemm__cluster_barrier(void) {
   __syncthreads();
 #endif
 }
+/* Loads 4 floats from the shared memory of block `rank`. p: the address of the corresponding element in this block. */
 SGEMM__DEVICE void sgemm__load_cluster4(float *r, const float *p, uint32_t rank) {
 #if __CUDA_ARCH__ >= 900
   uint32_t address;
@@ -116,15 +127,15 @@ SGEMM__DEVICE void sgemm__load_cluster4(float *r, const float *p, uint32_t rank)
 #endif
 }
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
-SGEMM__DEVICE int sgemm__log2(uint32_t x) { return 31 - __clz((int)x); } /* of a power of two */
+SGEMM__DEVICE int sgemm__log2(uint32_t x) { return 31 - __clz((int)x); } /* x: a power of two */
 
 SGEMM__DEVICE float sgemm__load_global(const float *p) { return __ldg(p); }
-SGEMM__DEVICE float sgemm__load_result(const float *p) { return *p; } /* C is written too: no read-only path */
+SGEMM__DEVICE float sgemm__load_result(const float *p) { return *p; } /* C is written too: no ld.global.nc */
 SGEMM__DEVICE void sgemm__store_global(float *p, float x) { *p = x; }
 SGEMM__DEVICE float sgemm__load_shared(const float *p) { return *p; }
 SGEMM__DEVICE void sgemm__store_shared(float *p, float x) { *p = x; }
 
-/* r: 4 registers; p: aligned to 16 bytes. */
+/* 128-bit accesses. r: 4 registers. p: aligned to 16 bytes. */
 SGEMM__DEVICE void sgemm__unpack4(float *r, float4 x) {
   r[0] = x.x;
   r[1] = x.y;
@@ -137,16 +148,17 @@ SGEMM__DEVICE void sgemm__load_shared4(float *r, const float *p) { sgemm__unpack
 SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
-SGEMM__DEVICE void sgemm__stream_global4(float *p, const float *r) { /* first to leave the L2 */
+SGEMM__DEVICE void sgemm__stream_global4(float *p, const float *r) { /* st.global.cs: the L2 evicts the line first */
   __stcs((float4 *)p, make_float4(r[0], r[1], r[2], r[3]));
 }
 SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
 
-/* Copies from global to shared memory past the registers (cp.async, from sm_80 on; at once before), of 4 or of 16
-   bytes; zeros where `inside` is 0, in which case p is not read. A thread's copies since its last commit make a group;
-   wait returns when all but its `most` latest groups have arrived, which a barrier then tells the others. */
+/* Asynchronous copies of 4 or 16 bytes from global to shared memory past the registers (PTX ISA, "cp.async", from sm_80
+   on; before, a load and a store). Where `inside` is 0, p is not read and zeros are written. sgemm__copy_commit()
+   closes a group of the thread's copies. sgemm__copy_wait(most) waits until at most `most` of the thread's groups, 0 to
+   2, are in flight. A barrier then makes the data visible to the other threads of the block. */
 SGEMM__DEVICE void sgemm__copy(float *shared, const float *p, int inside) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(p),
@@ -180,7 +192,7 @@ SGEMM__DEVICE void sgemm__copy_commit(void) {
 }
 SGEMM__DEVICE void sgemm__copy_wait(int most) {
 #if __CUDA_ARCH__ >= 800
-  if (most == 0) /* the instruction takes a literal */
+  if (most == 0) /* cp.async.wait_group takes an immediate */
     asm volatile("cp.async.wait_group 0;" ::: "memory");
   else if (most == 1)
     asm volatile("cp.async.wait_group 1;" ::: "memory");
@@ -196,7 +208,7 @@ SGEMM__DEVICE void sgemm__store_words4(void *p, const uint32_t *r) { /* p: globa
 }
 SGEMM__DEVICE void sgemm__store_global2(float *p, float x, float y) { *(float2 *)p = make_float2(x, y); }
 
-/* ORs each lane's bits to a shared word; all lanes of a warp call it. */
+/* ORs the bits of every lane into a word of shared memory. All lanes of a warp call it. */
 SGEMM__DEVICE void sgemm__or_shared(uint32_t *p, uint32_t bits) {
 #if __CUDA_ARCH__ >= 800
   bits = __reduce_or_sync(0xffffffffu, bits);
@@ -205,11 +217,11 @@ SGEMM__DEVICE void sgemm__or_shared(uint32_t *p, uint32_t bits) {
     atomicOr(p, bits);
 }
 
-/* Which quads of two shared arrays differ, bit i for elements 4i to 4i + 3, of up to 32 quads; all lanes of a warp call
-   it. */
-SGEMM__DEVICE uint32_t sgemm__vectors_differ(const float *x, const float *y, int quads) {
-  const int quad = threadIdx.x % 32 % quads;
-  const uint4 a = ((const uint4 *)x)[quad], b = ((const uint4 *)y)[quad];
+/* Compares the bits of two arrays of `vectors` float4s in shared memory, 1 to 32 of them. Bit i of the result is 1 if
+   elements 4i to 4i + 3 differ. All lanes of a warp call it. */
+SGEMM__DEVICE uint32_t sgemm__vectors_differ(const float *x, const float *y, int vectors) {
+  const int vector = threadIdx.x % 32 % vectors;
+  const uint4 a = ((const uint4 *)x)[vector], b = ((const uint4 *)y)[vector];
   return __ballot_sync(0xffffffffu, ((a.x ^ b.x) | (a.y ^ b.y) | (a.z ^ b.z) | (a.w ^ b.w)) != 0);
 }
 

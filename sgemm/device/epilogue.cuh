@@ -1,19 +1,20 @@
-/* sgemm/device/epilogue.cuh: results on their way to C: alpha, beta, edges, 128-bit stores. */
+/* sgemm/device/epilogue.cuh: the epilogue: from accumulators to C, with alpha, beta, edges and 128-bit stores. */
 #ifndef SGEMM_DEVICE_EPILOGUE_CUH
 #define SGEMM_DEVICE_EPILOGUE_CUH
 
-/* The one place where alpha and beta are applied: what becomes of a sum x and of the old element c of C. reads_c: 1
-   where beta is not 0; c is not used otherwise, so that NaN in C cannot reach the result. Partial results have alpha 1
-   and beta 0. A caller that branches on beta late scales before the branch, and adds behind it: in each branch the
-   scaling would be code anew. */
+/* The only functions that apply alpha and beta: C = alpha * x + beta * c for a sum x and the old element c of C.
+   reads_c: 1 if beta is not 0. With beta = 0, c is not used, so that NaN in C cannot reach the result. Partial results
+   are stored with alpha = 1 and beta = 0. A caller that branches on beta applies sgemm__scale() before the branch:
+   inside, each branch would have its own copy of the multiplications. */
 SGEMM__DEVICE float sgemm__scale(const sgemm__args *p, float x) { return p->alpha * x; }
 SGEMM__DEVICE float sgemm__add_c(const sgemm__args *p, float scaled, float c) { return sgemm__fma(p->beta, c, scaled); }
 SGEMM__DEVICE float sgemm__epilogue(const sgemm__args *p, int reads_c, float x, float c) {
   return reads_c ? sgemm__add_c(p, sgemm__scale(p, x), c) : sgemm__scale(p, x);
 }
 
-/* C <- alpha * acc + beta * C, V elements from (row, col) of the tile on, as far as they lie inside C. The one epilogue
-   of every stage; into planes and partial tiles with alpha 1 and beta 0. */
+/* C <- alpha * acc + beta * C for V elements of a row of the tile, from (row, col) on. Elements outside of C are left
+   out. This is the general store, for any V, edge, alignment and beta. Split-K stores its partial results by it too,
+   with alpha 1 and beta 0. */
 SGEMM__DEVICE void sgemm__store_vector(const sgemm__args *p, int V, const sgemm__tile *tile, int row, int col,
                                        const float *acc) {
   const int vectors = V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
@@ -41,15 +42,15 @@ SGEMM__DEVICE void sgemm__store_vector(const sgemm__args *p, int V, const sgemm_
   sgemm__converge();
 }
 
-/* The same for a thread's piece of V results, numbered row by row. */
+/* Stores output vector number `vector` of a thread, V results. The vectors are numbered row by row: TN / V in a row. */
 SGEMM__DEVICE void sgemm__store_thread_vector(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                              const sgemm__thread_tile *own, int piece, const float *acc) {
-  const int i = piece / (s->TN / s->V), j = piece % (s->TN / s->V);
+                                              const sgemm__thread_tile *own, int vector, const float *acc) {
+  const int i = vector / (s->TN / s->V), j = vector % (s->TN / s->V);
   sgemm__store_vector(p, s->V, tile, own->row + i / s->V * own->row_stride + i % s->V, own->col + j * own->col_stride,
                       acc);
 }
 
-/* The args for results that alpha and beta have been applied to. */
+/* The args of results to which alpha and beta have been applied: alpha 1, beta 0. */
 SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
   sgemm__args args = *p;
   args.alpha = 1.0f;
@@ -57,7 +58,8 @@ SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
   return args;
 }
 
-/* c <- C, V elements from (row, col) of the tile on, as far as they lie inside C. */
+/* Loads V elements of a row of C to registers c, from (row, col) of the tile on. Elements outside of C leave c
+   unchanged. */
 SGEMM__DEVICE void sgemm__load_c_vector(const sgemm__args *p, int V, const sgemm__tile *tile, int row, int col,
                                         float *c) {
   const int vectors = V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
@@ -74,9 +76,10 @@ SGEMM__DEVICE void sgemm__load_c_vector(const sgemm__args *p, int V, const sgemm
   sgemm__converge();
 }
 
-/* acc <- acc + beta * C where beta is not 0, for a thread's scaled output vectors of V results, from number `first` on,
-   `per_row` of them in a row of results. The loads of eight vectors of C are issued before the first is used. One by
-   one, as in sgemm__store_vector(), each load would expose the whole latency of memory. */
+/* acc <- acc + beta * C for `vectors` output vectors of a thread, from number `first` on, V results each, per_row of
+   them in a row of the thread tile. acc has been multiplied by alpha. The caller makes sure that beta is not 0. Eight
+   vectors of C are in flight before the first is used: vector by vector, as in sgemm__store_vector(), each load would
+   expose the whole latency of memory (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
 SGEMM__DEVICE void sgemm__add_c_vectors(const sgemm__args *p, int V, const sgemm__tile *tile,
                                         const sgemm__thread_tile *own, int per_row, int first, int vectors,
                                         float *acc) {
@@ -97,17 +100,18 @@ SGEMM__DEVICE void sgemm__add_c_vectors(const sgemm__args *p, int V, const sgemm
   }
 }
 
-/* 1 for a whole tile to which nothing is added, in rows of whole 16 bytes: the usual case. */
+/* 1 if the tile lies inside C, beta is 0, and the rows of C are aligned to 16 bytes. Most tiles are. */
 SGEMM__DEVICE int sgemm__is_full_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile) {
   return tile->rows == s->BM && tile->cols == s->BN && p->beta == 0.0f && (uintptr_t)tile->C % 16 == 0 &&
          p->ldc % 4 == 0;
 }
 
-/* And for all of them. Rows of 8 x 8, from doublebuffered on, store a plain tile without asking for each piece; of
-   larger rows that spoils the main loop, and smaller ones have no registers left for it. */
+/* Stores all results of a thread. Variants with 8 x 8 results per thread and at least 2 buffers store a full tile
+   without a test for each vector. With larger thread tiles that slows the main loop, and smaller ones spill
+   (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__thread_tile *own, const float *acc) {
-  int piece;
+  int vector;
   if (s->bufs > 1 && s->TM * s->TN == 64 && sgemm__is_full_tile(p, s, tile)) {
     float *C = tile->C + own->row * p->ldc + own->col;
     int i, j, v;
@@ -125,8 +129,8 @@ SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s
     }
   } else {
     SGEMM__UNROLL
-    for (piece = 0; piece < s->TM * s->TN / s->V; piece++)
-      sgemm__store_thread_vector(p, s, tile, own, piece, acc + piece * s->V);
+    for (vector = 0; vector < s->TM * s->TN / s->V; vector++)
+      sgemm__store_thread_vector(p, s, tile, own, vector, acc + vector * s->V);
   }
 }
 

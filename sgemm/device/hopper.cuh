@@ -1,5 +1,5 @@
 /* sgemm/device/hopper.cuh: primitives of sm_90: mbarriers, bulk copies and TMA, elect.sync, register reallocation and
-   the named barriers of warpgroups. Each is one instruction of the PTX ISA, whose section its comment names. */
+   the named barriers of warpgroups. Each is one instruction; its comment names the section of the PTX ISA. */
 #ifndef SGEMM_DEVICE_HOPPER_CUH
 #define SGEMM_DEVICE_HOPPER_CUH
 
@@ -9,8 +9,9 @@
 #define SGEMM__HAS_SM90A 0
 #endif
 
-/* Barriers in shared memory (PTX ISA, "mbarrier"). A phase ends when `count` arrivals have come, and the bytes that
-   were announced; wait returns once the phase of that parity has ended. */
+/* Barriers in shared memory (PTX ISA, "mbarrier"). A phase completes after `count` arrivals and after the arrival of
+   all bytes that sgemm__mbarrier_arrive_expect_tx() announced. sgemm__mbarrier_wait() returns once the phase of the
+   given parity, 0 or 1, has completed. */
 typedef uint64_t sgemm__mbarrier;
 
 SGEMM__DEVICE uint32_t sgemm__shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
@@ -19,7 +20,9 @@ SGEMM__DEVICE void sgemm__mbarrier_init(sgemm__mbarrier *b, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(sgemm__shared_address(b)), "r"(count) : "memory");
 #endif
 }
-SGEMM__DEVICE void sgemm__mbarrier_init_fence(void) { /* behind the last init; a barrier of the block follows */
+/* Orders initializations of mbarriers before their use by other threads and by copies (PTX ISA, "membar/fence",
+   fence.mbarrier_init). One call follows the last initialization; a block barrier follows the call. */
+SGEMM__DEVICE void sgemm__mbarrier_init_fence(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
@@ -30,7 +33,8 @@ SGEMM__DEVICE void sgemm__mbarrier_arrive(sgemm__mbarrier *b) {
                : "memory");
 #endif
 }
-SGEMM__DEVICE void sgemm__mbarrier_arrive_expect_tx(sgemm__mbarrier *b, int bytes) { /* and arrives */
+/* Announces `bytes` of copies to the current phase, and arrives once. */
+SGEMM__DEVICE void sgemm__mbarrier_arrive_expect_tx(sgemm__mbarrier *b, int bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(sgemm__shared_address(b)), "r"(bytes)
                : "memory");
@@ -50,14 +54,14 @@ SGEMM__DEVICE void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
 #endif
 }
 
-/* The same pointer, that the compiler has to hold in registers: where a loop needs it, it would reckon it anew. */
+/* Returns b, pinned in registers: nvcc cannot compute the value again inside of a loop. */
 SGEMM__DEVICE sgemm__mbarrier *sgemm__pin_pointer(sgemm__mbarrier *b) {
   asm volatile("" : "+l"(b));
   return b;
 }
 
-/* Copies consecutive bytes, a multiple of 16 at multiples of 16, from global to shared memory (cp.async.bulk, from
-   sm_90 on); their arrival is told to the mbarrier. */
+/* Copies `bytes` consecutive bytes from global to shared memory (PTX ISA, "cp.async.bulk") and reports their arrival to
+   the mbarrier. Both addresses and `bytes` are multiples of 16. */
 SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgemm__mbarrier *b) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -67,13 +71,14 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
 #endif
 }
 
-/* An operand as TMA sees it (CUDA Driver API, "Tensor Map Object Management"): encoded by sgemm__launch(), a parameter
-   of the kernel. A copy brings a box of one matrix, SGEMM__BOX elements of each of so many rows of memory, with zeros
-   where nothing exists: x elements and y rows behind the first. Row r is 128 bytes of shared memory, its quad c at
-   place c ^ r % 8 (CU_TENSOR_MAP_SWIZZLE_128B). */
+/* The tensor map of an operand (CUDA Driver API, "Tensor Map Object Management"). sgemm__launch() encodes it and passes
+   it as a parameter of the kernel. */
 typedef CUtensorMap sgemm__tensor_map;
 #define SGEMM__MAKE_TENSOR_MAPS(args, shape, a, b)
 
+/* Copies a box of one matrix of the batch to shared memory (PTX ISA, "cp.async.bulk.tensor"): SGEMM__BOX elements, from
+   element x on, of each of the box's rows of memory, from row y on. Elements outside of the matrix are zeros. Row r of
+   the box takes 128 bytes, and its float4 c lies at the swizzled position c ^ r % 8 (CU_TENSOR_MAP_SWIZZLE_128B). */
 SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__tensor_map *map, int x, int y, int matrix,
                                    sgemm__mbarrier *b) {
 #if __CUDA_ARCH__ >= 900
@@ -84,10 +89,10 @@ SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__tensor_map *map, 
 #endif
 }
 
-/* Shared memory by number, where addresses are made by exclusive or. */
+/* A 32-bit address of the shared window (PTX ISA, "State Spaces"), for XOR swizzles of addresses. */
 typedef uint32_t sgemm__address;
 SGEMM__DEVICE sgemm__address sgemm__address_of(const void *p) { return sgemm__shared_address(p); }
-SGEMM__DEVICE sgemm__address sgemm__pin_address(sgemm__address p) { /* see sgemm__pin_pointer() */
+SGEMM__DEVICE sgemm__address sgemm__pin_address(sgemm__address p) { /* as sgemm__pin_pointer() */
   asm volatile("" : "+r"(p));
   return p;
 }
@@ -95,21 +100,22 @@ SGEMM__DEVICE void sgemm__load_shared4_at(float *r, sgemm__address p) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]) : "r"(p));
 }
 
-/* So many pieces of four elements a lane, `apart` bytes apart, which lanes deal each other: lane 8i + g tells the
-   address of a quad, of which lane 4g + q gets element q as its i-th (PTX ISA, "ldmatrix", of four matrices of 8 rows x
-   16 bytes). */
-SGEMM__DEVICE void sgemm__ldmatrix_floats(float *r, sgemm__address p, int pieces, int apart) {
+/* Loads 4 * vectors floats per lane from shared memory with the exchange of ldmatrix (PTX ISA, "ldmatrix"): each
+   instruction reads four matrices of 8 rows x 16 bytes. Lane 8i + g, i < 4, g < 8, passes the address p of row g of
+   matrix i, a float4. Lane 4g + q, q < 4, receives element q of that row in register i. The addresses of consecutive
+   instructions are `stride` bytes apart. */
+SGEMM__DEVICE void sgemm__ldmatrix_floats(float *r, sgemm__address p, int vectors, int stride) {
 #if __CUDA_ARCH__ >= 900
   int i;
   SGEMM__UNROLL
-  for (i = 0; i < pieces; i++)
+  for (i = 0; i < vectors; i++)
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=f"(r[4 * i]), "=f"(r[4 * i + 1]), "=f"(r[4 * i + 2]), "=f"(r[4 * i + 3])
-                 : "r"(p + (uint32_t)(i * apart)));
+                 : "r"(p + (uint32_t)(i * stride)));
 #endif
 }
 
-/* r: 4 registers; <- those of the lane whose number differs by the bit `mask`. All lanes of a warp call it. */
+/* Replaces 4 registers by those of lane ^ mask (PTX ISA, "shfl.sync"). All lanes of a warp call it. */
 SGEMM__DEVICE void sgemm__shuffle_xor4(float *r, int mask) {
   int i;
   SGEMM__UNROLL
@@ -117,9 +123,9 @@ SGEMM__DEVICE void sgemm__shuffle_xor4(float *r, int mask) {
     r[i] = __shfl_xor_sync(0xffffffffu, r[i], mask);
 }
 
-/* What the thread has read of shared memory is read before copies overwrite it, whoever asks for them later (PTX ISA,
-   fence.proxy.async). An mbarrier alone does not see to that: with two blocks an SM, at 4096 cubed, one call in ten had
-   wrong results. */
+/* Orders the thread's earlier reads of shared memory before copies of the async proxy, whichever thread issues them
+   (PTX ISA, "membar/fence", fence.proxy.async). An arrival at an mbarrier alone does not order them: with two blocks
+   per SM, one call in ten at 4096 x 4096 x 4096 had wrong results (docs/notebook/tma_origins.md, "A race"). */
 SGEMM__DEVICE void sgemm__fence_proxy_async(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -127,8 +133,9 @@ SGEMM__DEVICE void sgemm__fence_proxy_async(void) {
 }
 SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
 
-/* 1 for one lane of the warp, of which the compiler knows that it is alone (PTX ISA, "elect.sync"). Around each copy by
-   tensor map of a thread that was chosen by its number it puts a loop over all lanes that may be there. */
+/* Elects one lane: 1 for that lane, 0 for the others (PTX ISA, "elect.sync"). With threadIdx.x == 0 instead, nvcc
+   cannot prove that a single lane issues the TMA copies and wraps each copy in a loop over lanes
+   (docs/notebook/tma_loop.md). */
 SGEMM__DEVICE int sgemm__elect_one(void) {
   int elected = 0;
 #if __CUDA_ARCH__ >= 900
@@ -137,9 +144,9 @@ SGEMM__DEVICE int sgemm__elect_one(void) {
   return elected;
 }
 
-/* A warp's arrival, SGEMM__ARRIVALS of them, once all its lanes have come here. compute-sanitizer's racecheck does not
-   see that a warp's barrier orders what the other lanes read before it; with -DSGEMM_RACECHECK each lane arrives, which
-   is 0.6 % slower in tma. */
+/* Arrives at an mbarrier for a warp: a warp barrier, then one arrival of lane 0. racecheck of compute-sanitizer does
+   not see that the warp barrier orders the earlier reads of the other lanes. With -DSGEMM_RACECHECK every lane arrives,
+   SGEMM__ARRIVALS of them, which makes tma 0.6 % slower (docs/stages/tma.md, "Sanitizers"). */
 #if defined(SGEMM_RACECHECK)
 #define SGEMM__ARRIVALS 32
 SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition) {
@@ -157,10 +164,12 @@ SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition
 
 #if SGEMM__HAS_SM90A
 
-/* A block's 504 registers a thread of each of three warpgroups, dealt anew: 240 to those that multiply, 24 to that
-   which copies (PTX ISA, setmaxnreg); in tma, whose copying thread also reckons where the next tile is, 232 and 40, or
-   216 and 40 of the 256 that a block of two warpgroups has, of which an SM holds two. Each thread of a warpgroup calls
-   its one. */
+/* Register reallocation between warpgroups (PTX ISA, "setmaxnreg"): registers per thread of a consumer and of the
+   producer. All threads of a warpgroup call one of these functions.
+     tensor-core kernels                            2 consumers 240, producer 24: 504 for the three warpgroups
+     tma, 2 consumers (256 consumer threads)        2 consumers 232, producer 40: 504 for the three warpgroups
+     tma, 1 consumer (128 consumer threads)         consumer 216, producer 40: 256 for the two warpgroups; 2 blocks/SM
+   The producer of tma needs 40 because it also computes where the next tile lies. */
 SGEMM__DEVICE void sgemm__setmaxnreg_tensor_consumer(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
 SGEMM__DEVICE void sgemm__setmaxnreg_tensor_producer(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
 SGEMM__DEVICE void sgemm__setmaxnreg_consumer(int threads) {
@@ -171,7 +180,8 @@ SGEMM__DEVICE void sgemm__setmaxnreg_consumer(int threads) {
 }
 SGEMM__DEVICE void sgemm__setmaxnreg_producer(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
 
-/* Turns of warpgroups 0 and 1: one waits for its turn, and gives the other one its (PTX ISA, "bar", of 256 threads). */
+/* Ordered sequence of warpgroups 0 and 1, as CUTLASS has in its ping-pong kernels: a warpgroup waits until it may issue
+   its products, and afterwards lets the other one go on. Named barriers 1 and 2 of 256 threads (PTX ISA, "bar"). */
 SGEMM__DEVICE void sgemm__order_wait(int warpgroup) {
   asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
 }

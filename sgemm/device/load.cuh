@@ -23,22 +23,24 @@ typedef struct sgemm__loader {
   const float *next; /* the thread's first element in the tile that is loaded next */
 } sgemm__loader;
 
+/* Width of a load order, pitch of a shared tile, and elements of a tile that each thread loads. */
 #define SGEMM__LOAD_WIDTH(BK, V) ((V) == 4 ? 8 : (BK) < 32 ? (BK) : 32)
-#define SGEMM__PITCH(E, BK, V, k_major) ((E) + ((k_major) ? ((V) == 4 ? 4 : 32 / SGEMM__LOAD_WIDTH(BK, V)) : 0))
-#define SGEMM__LOADS_PER_THREAD(E, BK, threads) ((E) * (BK) / (threads)) /* elements of a tile that a thread loads */
+#define SGEMM__PITCH(MN, BK, V, k_major) ((MN) + ((k_major) ? ((V) == 4 ? 4 : 32 / SGEMM__LOAD_WIDTH(BK, V)) : 0))
+#define SGEMM__LOADS_PER_THREAD(MN, BK, threads) ((MN) * (BK) / (threads)) /* elements of a tile that a thread loads */
 
-SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int V, int W, int E, int k_major, const float *X,
-                                             int64_t ld, int limit) {
+/* The loader of an operand. X: element (0, 0) of its first tile. limit: rows or columns of the tile that exist. */
+SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int V, int width, int MN, int k_major,
+                                             const float *X, int64_t ld, int limit) {
   sgemm__loader l;
   const int first = sgemm__thread() * V;
-  l.MN = E;
+  l.MN = MN;
   l.BK = s->BK;
   l.V = V;
   l.threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k);
   l.k_major = k_major;
-  l.width = k_major ? W : 1;
-  l.mn = first / l.width % E;
-  l.k = first / (l.width * E) * l.width + first % l.width;
+  l.width = k_major ? width : 1;
+  l.mn = first / l.width % MN;
+  l.k = first / (l.width * MN) * l.width + first % l.width;
   l.limit = limit;
   l.vectors = V == 1 || ((uintptr_t)X % 16 == 0 && ld % 4 == 0);
   l.ld = ld;
@@ -46,23 +48,24 @@ SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int V, int W
   return l;
 }
 
-/* Element offsets of the thread's i-th access from its first, constants: its elements lie threads * V apart. */
+/* Offsets of the thread's i-th access from its first one along mn and along k; constants after unrolling. The stride in
+   the load order is threads * V elements. */
 SGEMM__DEVICE int sgemm__step_mn(const sgemm__loader *l, int i) { return i * l->threads * l->V / l->width % l->MN; }
 SGEMM__DEVICE int sgemm__step_k(const sgemm__loader *l, int i) {
   return i * l->threads * l->V / (l->width * l->MN) * l->width;
 }
 
-/* Registers r <- the thread's part of the next tile, of which `depth` columns k exist. What does not exist reads as
-   zero: it then adds 0 * 0 to every dot product, and nothing where the other operand is infinite, since k ends for
-   both. */
+/* Loads the thread's elements of the next tile from global memory to registers r. Columns k < depth of the tile exist.
+   Elements outside of the matrix are zeros. Past the end of k they are zeros in A and in B, so that they add 0 * 0 even
+   where an operand holds Inf or NaN. */
 SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t depth) {
   const int count = l->MN * l->BK / (l->threads * l->V);
   int i, v;
   if (l->vectors && l->limit == l->MN && depth >= l->BK) {
     SGEMM__UNROLL
     for (i = 0; i < count; i++) {
-      const int e = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-      const float *p = l->next + (l->k_major ? e * l->ld + k : k * l->ld + e);
+      const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
+      const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
       if (l->V == 4)
         sgemm__load_global4(r + i * 4, p);
       else
@@ -71,11 +74,11 @@ SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t depth) {
   } else {
     SGEMM__UNROLL
     for (i = 0; i < count; i++) {
-      const int e = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-      const float *p = l->next + (l->k_major ? e * l->ld + k : k * l->ld + e);
+      const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
+      const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
       SGEMM__UNROLL
       for (v = 0; v < l->V; v++) {
-        const int inside = l->mn + e + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < depth;
+        const int inside = l->mn + mn + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < depth;
         r[i * l->V + v] = inside ? sgemm__load_global(p + v) : 0.0f;
       }
       sgemm__converge();
@@ -84,15 +87,16 @@ SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t depth) {
   l->next += l->k_major ? l->BK : l->BK * l->ld;
 }
 
-/* Shared tile <- registers r: element (e, k) to shared[e * step_e + k * step_k]; one of the steps is 1. */
-SGEMM__DEVICE void sgemm__store_tile_shared(float *shared, int step_e, int step_k, const float *r,
+/* Stores registers r of sgemm__load_tile() to the shared tile: element (mn, k) to shared[mn * step_mn + k * step_k].
+   One of the two steps is 1. */
+SGEMM__DEVICE void sgemm__store_tile_shared(float *shared, int step_mn, int step_k, const float *r,
                                             const sgemm__loader *l) {
   const int count = l->MN * l->BK / (l->threads * l->V);
-  float *first = shared + l->mn * step_e + l->k * step_k;
+  float *first = shared + l->mn * step_mn + l->k * step_k;
   int i, v;
   SGEMM__UNROLL
   for (i = 0; i < count; i++) {
-    float *p = first + sgemm__step_mn(l, i) * step_e + sgemm__step_k(l, i) * step_k;
+    float *p = first + sgemm__step_mn(l, i) * step_mn + sgemm__step_k(l, i) * step_k;
     if (l->V == 4 && !l->k_major) {
       sgemm__store_shared4(p, r + i * 4);
     } else {
@@ -103,59 +107,64 @@ SGEMM__DEVICE void sgemm__store_tile_shared(float *shared, int step_e, int step_
   }
 }
 
-/* The tiles of a pipeline. An operand along e in memory keeps k-rows of e as above, pitch E + 4, and is copied 16 bytes
-   at a time; one along k gets there element by element, which transposes it. But where fragments are of 4 elements, one
-   along k is copied and read in vectors of 4 k ("quads"), the units of its e-rows of BK: unit u of the tile, of row e,
-   then lies at place u ^ (e / 4 % 8), so that 8 lanes that read one quad of rows 4 apart meet all 32 banks. Fragments
-   of 8 would take 64 registers for two steps. */
+/* Layouts of a pipeline's tile in shared memory:
+     k_vectors 0  BK rows of MN elements, pitch MN + 4. An operand that is MN-major in memory is copied 16 bytes at a
+     time.
+                  A K-major one is copied 4 bytes at a time, which transposes it.
+     k_vectors 1  MN rows of BK elements, for K-major operands, copied and read as float4s of four consecutive k. XOR
+                  swizzle: the float4 numbered u in the tile, of row mn, lies at position u ^ (mn / 4 % 8). 8 lanes that
+                  read the same k of rows 0, 4, ... 28 then meet all 32 banks once.
+   Layout 1 serves fragments of T = 4 elements alone. Two steps of fragments of 8 elements would take 64 registers. */
 #define SGEMM__K_VECTORS(T, BK, k_major) ((k_major) && (T) == 4 && (BK) % 16 == 0)
 
-/* Where element (e, k) of a pipeline's tile lies. */
-SGEMM__DEVICE int sgemm__shared_offset(int E, int BK, int quads, int e, int k) {
-  return quads ? ((e * BK + k) / 4 ^ e / 4 % 8) * 4 + k % 4 : k * (E + 4) + e;
+/* Offset in floats of element (mn, k) from the start of a pipeline's tile. */
+SGEMM__DEVICE int sgemm__shared_offset(int MN, int BK, int k_vectors, int mn, int k) {
+  return k_vectors ? ((mn * BK + k) / 4 ^ mn / 4 % 8) * 4 + k % 4 : k * (MN + 4) + mn;
 }
 
-SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int quads, int E, int k_major, const float *X,
-                                                  int64_t ld, int limit) {
-  return sgemm__loader_of(s, k_major && !quads ? 1 : 4, quads ? s->BK : 8, E, k_major, X, ld, limit);
+/* The loader of an operand for sgemm__copy_tile(). */
+SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int k_vectors, int MN, int k_major,
+                                                  const float *X, int64_t ld, int limit) {
+  return sgemm__loader_of(s, k_major && !k_vectors ? 1 : 4, k_vectors ? s->BK : 8, MN, k_major, X, ld, limit);
 }
 
-/* Shared tile <- memory, as fetch and place together but past the registers. */
-SGEMM__DEVICE void sgemm__copy_tile(float *shared, int quads, sgemm__loader *l, int64_t depth) {
-  const int all = l->MN * l->BK, reach = l->threads * l->V; /* elements of the tile, and of one access of all threads */
-  const int count = (all + reach - 1) / reach;
+/* Issues the thread's cp.async copies of the next tile from global to shared memory. Columns k < depth of the tile
+   exist; elements outside of the matrix become zeros. Full tiles need no tests. At an edge a copy of 16 bytes serves
+   where the contiguous dimension ends on a multiple of 4, so that no vector lies across the edge. */
+SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader *l, int64_t depth) {
+  const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* of the tile; of one access of all threads */
+  const int count = (elements + per_access - 1) / per_access;
   int i, v;
-  if (all >= reach || sgemm__thread() * l->V < all) { /* otherwise this thread has none */
+  if (elements >= per_access || sgemm__thread() * l->V < elements) { /* this thread copies some */
     if (l->vectors && l->limit == l->MN && depth >= l->BK) {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
-        const int e = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-        const float *p = l->next + (l->k_major ? e * l->ld + k : k * l->ld + e);
-        float *to = shared + sgemm__shared_offset(l->MN, l->BK, quads, l->mn + e, l->k + k);
+        const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
+        const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+        float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
         if (l->V == 4)
           sgemm__copy4(to, p);
         else
           sgemm__copy(to, p, 1);
       }
-    } else if (l->V == 4 && l->vectors &&
-               (l->k_major ? depth : l->limit) % 4 == 0) { /* no vector lies across an edge */
+    } else if (l->V == 4 && l->vectors && (l->k_major ? depth : l->limit) % 4 == 0) {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
-        const int e = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-        const float *p = l->next + (l->k_major ? e * l->ld + k : k * l->ld + e);
-        float *to = shared + sgemm__shared_offset(l->MN, l->BK, quads, l->mn + e, l->k + k);
-        sgemm__copy4_if(to, p, l->mn + e < l->limit && l->k + k < depth);
+        const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
+        const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+        float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
+        sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < depth);
       }
     } else {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
-        const int e = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-        const float *p = l->next + (l->k_major ? e * l->ld + k : k * l->ld + e);
-        float *to = shared + sgemm__shared_offset(l->MN, l->BK, quads, l->mn + e, l->k + k);
+        const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
+        const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+        float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
         SGEMM__UNROLL
         for (v = 0; v < l->V; v++)
           sgemm__copy(to + v, p + v,
-                      l->mn + e + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < depth);
+                      l->mn + mn + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < depth);
       }
     }
   }
@@ -163,30 +172,33 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int quads, sgemm__loader *l, 
   l->next += l->k_major ? l->BK : l->BK * l->ld;
 }
 
-/* Fragment <- shared: T elements in pieces of V, `apart` elements between pieces' starts, step_e floats an element. */
-SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, int V, int apart, int step_e) {
+/* Loads a fragment of T elements from shared memory, in vectors of V elements whose starts are `stride` elements apart.
+   An element is step_mn floats from the next one; step_mn is 1 for V = 4. */
+SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, int V, int stride, int step_mn) {
   int i;
   SGEMM__UNROLL
   for (i = 0; i < T; i += V) {
     if (V == 4)
-      sgemm__load_shared4(fragment + i, p + i / V * apart);
+      sgemm__load_shared4(fragment + i, p + i / V * stride);
     else
-      fragment[i] = sgemm__load_shared(p + i * apart * step_e);
+      fragment[i] = sgemm__load_shared(p + i * stride * step_mn);
   }
 }
 
-/* The same for a pipeline's tile, for step k of it: T elements from element e on, in pieces of 4; or of quads, where k
-   is a multiple of 4, T = 4 rows of 4 k. */
-SGEMM__DEVICE void sgemm__load_fragment_at(float *fragment, const float *shared, int E, int BK, int quads, int e, int k,
-                                           int T, int apart) {
+/* Loads the fragment of step k from a pipeline's tile: T elements from row or column mn on, in vectors of 4 whose
+   starts have stride `stride`, in elements. With k_vectors, k is a multiple of 4, and the call loads k to k + 3 of T =
+   4 rows. */
+SGEMM__DEVICE void sgemm__load_fragment_at(float *fragment, const float *shared, int MN, int BK, int k_vectors, int mn,
+                                           int k, int T, int stride) {
   int i;
   SGEMM__UNROLL
-  for (i = 0; i < T; i += quads ? 1 : 4)
-    sgemm__load_shared4(fragment + (quads ? i * 4 : i),
-                        shared + sgemm__shared_offset(E, BK, quads, e + i / 4 * apart + i % 4, k));
+  for (i = 0; i < T; i += k_vectors ? 1 : 4)
+    sgemm__load_shared4(fragment + (k_vectors ? i * 4 : i),
+                        shared + sgemm__shared_offset(MN, BK, k_vectors, mn + i / 4 * stride + i % 4, k));
 }
 
-/* Four elements that lie side by side, of which the first `exist` exist and the rest read as zero. */
+/* Loads four consecutive elements from global memory. The first `exist` of them exist; the others read as zero.
+   vectors: 1 if p is aligned to 16 bytes. */
 SGEMM__DEVICE void sgemm__load_guarded4(float *r, const float *p, int vectors, int64_t exist) {
   int v;
   if (vectors && exist >= 4) {

@@ -1,9 +1,10 @@
-/* sgemm/device/mma.cuh: primitives of tensor cores: 16-bit conversions, mma.sync with its fragments (sm_80 and later),
-   and wgmma with its matrix descriptors (sm_90a). */
+/* sgemm/device/mma.cuh: primitives of tensor cores: conversions to and from 16 bits, mma.sync with its fragments (sm_80
+   and later), wgmma with its matrix descriptors (sm_90a). */
 #ifndef SGEMM_DEVICE_MMA_CUH
 #define SGEMM_DEVICE_MMA_CUH
 
-/* Two 16-bit numbers in a word, the first in its lower half, by rounding to nearest, ties to even; and fp16 back. */
+/* Rounds x and y to 16 bits, to nearest, ties to even, and packs them into a word: x in the lower half (PTX ISA,
+   "cvt"). sgemm__from_fp16() converts the lower half of a word back. */
 SGEMM__DEVICE uint32_t sgemm__to_fp16x2(float x, float y) {
   uint32_t word = 0;
 #if __CUDA_ARCH__ >= 800
@@ -29,21 +30,25 @@ SGEMM__DEVICE float sgemm__from_fp16(uint32_t h) {
 #else
 #define SGEMM__HAS_MMA 1
 
-/* Four matrices of 8 rows x 16 bytes in the registers of a warp (PTX ISA, "ldmatrix"): word i of a lane is of matrix i,
-   elements 2q and 2q + 1 of row r, where the lane is 4r + q. */
+/* Four matrices of 8 rows x 8 16-bit elements in the registers of a warp (PTX ISA, "ldmatrix"). Word i of lane 4r + q,
+   r < 8, q < 4, holds elements 2q and 2q + 1 of row r of matrix i. */
 typedef struct sgemm__fragment {
   uint32_t words[4];
 } sgemm__fragment;
 
-SGEMM__DEVICE void sgemm__load_matrices(sgemm__fragment *f, const char *p) { /* lane 8i + r: row r of matrix i */
+/* p of lane 8i + r: row r of matrix i in shared memory, aligned to 16 bytes. */
+SGEMM__DEVICE void sgemm__load_matrices(sgemm__fragment *f, const char *p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(f->words[0]), "=r"(f->words[1]), "=r"(f->words[2]), "=r"(f->words[3])
                : "r"(sgemm__shared_address(p))
                : "memory");
 }
 
-/* Of A 16 rows x 16 k: rows 0 to 7 and 8 to 15 of 8 k, then of the next 8. Of B 8 columns x 32 k, 8 k by 8. Along k one
-   matrix follows the other, along the rows they are group_bytes apart. */
+/* Loads a fragment of an operand that lies in 8 x 8 matrices of 128 bytes: matrices of consecutive k follow each other,
+   those of consecutive groups of 8 rows lie group_bytes apart.
+     A  16 rows x 16 k: matrices (rows 0 to 7, k 0 to 7), (rows 8 to 15, k 0 to 7), (rows 0 to 7, k 8 to 15),
+        (rows 8 to 15, k 8 to 15)
+     B  8 columns x 32 k: matrices of k 0 to 7, 8 to 15, 16 to 23, 24 to 31 */
 SGEMM__DEVICE void sgemm__load_fragment_a(sgemm__fragment *f, const char *p, int group_bytes) {
   const int lane = threadIdx.x % 32;
   sgemm__load_matrices(f, p + lane / 8 % 2 * group_bytes + lane / 16 * 128 + lane % 8 * 16);
@@ -52,8 +57,9 @@ SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
   sgemm__load_matrices(f, p + threadIdx.x % 32 * 16);
 }
 
-/* d (16 x 8, fp32) = a b, plus d where add is 1, over the first 16 k of b (half 0) or the second (1); by a warp (PTX
-   ISA, "mma.m16n8k16"). A lane 4r + q owns columns 2q and 2q + 1 of row r, then of row r + 8. */
+/* One product of a warp (PTX ISA, "mma.sync", m16n8k16): d = a b + c, where d and c are 16 x 8 of fp32, a is 16 x 16
+   and b is 16 x 8. Lane 4r + q, r < 8, q < 4, holds columns 2q and 2q + 1 of row r in d[0] and d[1], of row r + 8 in
+   d[2] and d[3]. */
 #define SGEMM__MMA(type)                                                                                               \
   SGEMM__DEVICE void sgemm__mma_##type(float *d, const uint32_t *a, const uint32_t *b, const float *c) {               \
     asm("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
@@ -65,6 +71,7 @@ SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
 SGEMM__MMA(f16)
 SGEMM__MMA(bf16)
 
+/* d = a b, plus d if add is 1, over k 0 to 15 (half 0) or k 16 to 31 (half 1) of b. */
 SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
                               int format) {
   const float zero[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -77,8 +84,8 @@ SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__f
 
 #if SGEMM__HAS_SM90A
 
-/* An operand in shared memory for wgmma (PTX ISA, "Matrix descriptor"): no swizzle; along k one matrix of 8 x 8 follows
-   the other, along the rows they are group_bytes apart. */
+/* Describes an operand in shared memory to wgmma (PTX ISA, "Matrix Descriptor Format"), without swizzle: 8 x 8 matrices
+   of consecutive k follow each other, 128 bytes each, those of consecutive groups of 8 rows lie group_bytes apart. */
 typedef uint64_t sgemm__matrix_descriptor;
 SGEMM__DEVICE sgemm__matrix_descriptor sgemm__matrix_descriptor_at(const void *p, int group_bytes) {
   return (sgemm__shared_address(p) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(group_bytes >> 4) << 32;
@@ -89,15 +96,18 @@ SGEMM__DEVICE sgemm__matrix_descriptor sgemm__matrix_descriptor_advance(sgemm__m
 
 SGEMM__DEVICE void sgemm__wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 SGEMM__DEVICE void sgemm__wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) { /* until all that was committed has ended, and is in d */
+/* Waits until all committed products of the warpgroup have completed. d: their `count` accumulators; nvcc moves no use
+   of them before the wait. */
+SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) {
   int i;
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   SGEMM__UNROLL
   for (i = 0; i < count; i++)
-    asm volatile("" : "+f"(d[i])); /* no use of d moves before this */
+    asm volatile("" : "+f"(d[i]));
 }
 
-/* d (64 x N, fp32, N/2 registers a thread) = a (64 x 16) b (16 x N), plus d where add is 1; by a warpgroup. */
+/* One product of a warpgroup (PTX ISA, "wgmma.mma_async", m64nNk16, N = 64 or 128): d = a b, plus d if add is 1, where
+   d is 64 x N of fp32, N / 2 registers per thread, a is 64 x 16 and b is 16 x N. */
 // clang-format off
 #define SGEMM__REGISTERS_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                   \
                             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"

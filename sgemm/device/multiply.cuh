@@ -1,20 +1,21 @@
-/* sgemm/device/multiply.cuh: the outer product of two fragments, in which every strict stage spends its FMAs. */
+/* sgemm/device/multiply.cuh: the outer product of two fragments: all FMAs of the stages with tiles in shared memory. */
 #ifndef SGEMM_DEVICE_MULTIPLY_CUH
 #define SGEMM_DEVICE_MULTIPLY_CUH
 
-/* acc[TM][TN] += a[TM] b[TN], the outer product of two fragments, whose elements lie step_a and step_b apart. Odd rows
-   run backward, so that each FMA shares a multiplicand with the one before and ptxas can keep it in the operand's reuse
-   cache. Column j of b goes to column j ^ turn of acc: with turn = 1, and both in quads of registers, an FMA's other
-   two operands are of different banks, even and odd. */
+/* acc[TM][TN] += a[TM] b[TN], the outer product of two fragments with strides step_a and step_b. Odd rows run backward:
+   each FMA then shares a multiplicand with the FMA before, and ptxas can keep it in the operand reuse cache. Column j
+   of b belongs to column j ^ col_xor of acc. ptxas keeps both in aligned groups of four registers; with col_xor = 1 the
+   other two operands of an FMA are in different register banks, even and odd (docs/notebook/issue_slots.md, "Register
+   banks"; docs/notebook/tma_origins.md). */
 SGEMM__DEVICE void sgemm__multiply_fragments(float *acc, const float *a, int step_a, const float *b, int step_b, int TM,
-                                             int TN, int turn) {
+                                             int TN, int col_xor) {
   int i, j;
   SGEMM__UNROLL
   for (i = 0; i < TM; i++) {
     SGEMM__UNROLL
     for (j = 0; j < TN; j++) {
       const int column = i % 2 ? TN - 1 - j : j;
-      float *sum = acc + i * TN + (column ^ turn);
+      float *sum = acc + i * TN + (column ^ col_xor);
       *sum = sgemm__fma(a[i * step_a], b[column * step_b], *sum);
     }
   }
