@@ -1,11 +1,11 @@
-/* sgemm/stages/blocked.cuh: stages tiled, tile1d, tile2d, vectorized and warptiled: tiles in shared memory, one buffer.
-   */
+/* sgemm/stages/blocked.cuh: stages tiled, tile1d, tile2d, vectorized and warptiled: tiles in one shared buffer. */
 #ifndef SGEMM_STAGES_BLOCKED_CUH
 #define SGEMM_STAGES_BLOCKED_CUH
 
-/* tiled, tile1d, tile2d, vectorized, warptiled: tiles in shared memory, one buffer, two barriers a tile. Scalar rows
-   keep A as it lies in memory, so that neither its stores nor its broadcast loads meet a bank twice; vector rows want
-   k-rows of m for 128-bit fragment loads, so A along k is transposed on its way. */
+/* The body of tiled, tile1d, tile2d, vectorized and warptiled: one shared buffer and two barriers per tile. With V = 1
+   a K-major A stays K-major in shared memory: neither its stores nor its broadcast loads have bank conflicts. With V =
+   4 the fragments are 128-bit loads along m, so a K-major A is transposed as it is stored. ra, rb: the next tiles on
+   their way from global to shared memory. */
 SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
                                   float *a, float *b, float *ra, float *rb) {
   /* Indices. */
@@ -30,10 +30,10 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
   for (rest = p->k; rest > 0; rest -= s->BK) {
     sgemm__load_tile(ra, &load_a, rest);
     sgemm__load_tile(rb, &load_b, rest);
-    sgemm__barrier(); /* nobody reads the last tiles any more; the fetches are under way meanwhile */
+    sgemm__barrier(); /* no thread reads the old tiles any more; the loads above are in flight meanwhile */
     sgemm__store_tile_shared(As, a_m, a_k, ra, &load_a);
     sgemm__store_tile_shared(Bs, 1, b_k, rb, &load_b);
-    sgemm__barrier(); /* the tiles are whole */
+    sgemm__barrier(); /* the new tiles are complete */
     SGEMM__UNROLL
     for (k = 0; k < s->BK; k++) {
       sgemm__load_fragment(a, fragment_a + k * a_k, s->TM, s->V, own.row_stride, a_m);
@@ -45,7 +45,7 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
   sgemm__store_tile(p, s, &tile, &own, acc);
 }
 
-/* A kernel with static shared tiles, for these stages and doublebuffered. */
+/* A kernel with static shared memory, for the stages of this file and doublebuffered. */
 #define SGEMM__KERNEL_STATIC(body, stage, name, blocks, ...)                                                           \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__args) {                                \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
@@ -72,11 +72,11 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
 
 #define SGEMM__RULES_STATIC(body_bufs, name)                                                                           \
   SGEMM__RULES_TILED(name)                                                                                             \
-  SGEMM__RULE(bufs == (body_bufs) && slice_k == 1, "a stage before async has the buffers of its body and one slice",   \
+  SGEMM__RULE(bufs == (body_bufs) && slice_k == 1, "a stage before async has the buffers of its body and no sliced-K", \
               name)                                                                                                    \
   SGEMM__RULE(SGEMM__LOADS_EVENLY(BM, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)) &&                                     \
                   SGEMM__LOADS_EVENLY(BN, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)),                                   \
-              "the threads must share each tile's loads evenly", name)                                                 \
+              "all threads have equally many loads of a tile", name)                                                   \
   SGEMM__RULE(bufs *BK *(BM + BN + 8) * 4 <= 48 * 1024, "static shared memory is at most 48 KiB", name)
 /* The threads load whole rows of a tile of MN x BK at a time, K-major or MN-major. */
 #define SGEMM__LOADS_EVENLY(MN, BK, V, threads)                                                                        \

@@ -1,24 +1,24 @@
-/* sgemm/stages/direct.cuh: stages naive and coalesced: one thread, one result, operands from global memory. */
+/* sgemm/stages/direct.cuh: stages naive and coalesced: one result per thread, operands from global memory. */
 #ifndef SGEMM_STAGES_DIRECT_CUH
 #define SGEMM_STAGES_DIRECT_CUH
 
-/* naive, coalesced: a thread computes one result from global memory. down: consecutive threads take consecutive rows of
-   C (naive), otherwise consecutive columns. */
-SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, int down) {
+/* The body of naive and coalesced. walks_rows: 1: consecutive threads compute consecutive rows of C (naive); 0:
+   consecutive columns (coalesced). */
+SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, int walks_rows) {
   /* Indices. */
   const int t = sgemm__thread();
   const sgemm__tile tile = sgemm__tile_of_block(p, s, sgemm__block_x());
-  const sgemm__thread_tile own = {down ? t % s->BM : t / s->BN, down ? t / s->BM : t % s->BN, 1, 1, 0};
+  const sgemm__thread_tile own = {walks_rows ? t % s->BM : t / s->BN, walks_rows ? t / s->BM : t % s->BN, 1, 1, 0};
   /* Tile pointers. */
   const int64_t a_step = s->a_k_major ? 1 : p->lda, b_step = s->b_k_major ? 1 : p->ldb;
   const float *A = tile.A + own.row * (s->a_k_major ? p->lda : 1);
   const float *B = tile.B + own.col * (s->b_k_major ? p->ldb : 1);
   /* Accumulators. */
-  float acc[4] = {0.0f}; /* the one result, in a piece of its own */
+  float acc[4] = {0.0f}; /* acc[0] is the result; sgemm__store_thread_vector() takes up to 4 */
   int64_t k;
   if (own.row >= tile.rows || own.col >= tile.cols)
     return;
-  /* Main loop. Sixteen steps' loads in flight at once hide their latency. */
+  /* Main loop. Unrolled by 16, so that the loads of 16 steps are in flight at a time (docs/notebook/ladder.md). */
   SGEMM__UNROLL_BY(16)
   for (k = 0; k < p->k; k++)
     acc[0] = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc[0]);
@@ -26,7 +26,6 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   sgemm__store_thread_vector(p, s, &tile, &own, 0, acc);
 }
 
-/* Consecutive threads take consecutive rows of C (naive) or consecutive columns (coalesced). */
 #define SGEMM__KERNEL_DIRECT(walks_rows, stage, name, blocks, ...)                                                     \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__args) {                                \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
@@ -42,7 +41,7 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
 
 #define SGEMM__RULES_DIRECT(name)                                                                                      \
   SGEMM__RULE(TM == 1 && TN == 1 && BK == 1 && V == 1 && bufs == 0 && slice_k == 1,                                    \
-              "a direct stage computes one result a thread", name)
+              "naive and coalesced compute one result per thread, without tiles", name)
 #define SGEMM__RULES_naive(name) SGEMM__RULES_DIRECT(name)
 #define SGEMM__RULES_coalesced(name) SGEMM__RULES_DIRECT(name)
 

@@ -1,10 +1,12 @@
-/* sgemm/stages/doublebuffered.cuh: stage doublebuffered: two buffers, so that loads overlap FMAs. */
+/* sgemm/stages/doublebuffered.cuh: stage doublebuffered: two shared buffers, so that the next tile's loads overlap
+   FMAs. */
 #ifndef SGEMM_STAGES_DOUBLEBUFFERED_CUH
 #define SGEMM_STAGES_DOUBLEBUFFERED_CUH
 
-/* doublebuffered: while a tile is multiplied from one shared buffer, the next is on its way to registers and then into
-   the other; the one barrier a tile both publishes the next and frees this one. Fragments alternate between two sets as
-   well, so that those of k + 1 load while those of k multiply. a, b: two fragments each. */
+/* The body of doublebuffered. While a tile is multiplied from one shared buffer, the next tile loads to registers and
+   is then stored to the other buffer. The one barrier per tile publishes the next tile and frees this one. Fragments
+   alternate between two sets of registers: those of step k + 1 load while those of step k are multiplied. a, b: two
+   fragments each. ra, rb: the next tiles on their way from global to shared memory. */
 SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
                                          float *a, float *b, float *ra, float *rb) {
   /* Indices. */
@@ -17,7 +19,7 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
                                           tile.rows);
   sgemm__loader load_b = sgemm__loader_of(s, s->V, SGEMM__LOAD_WIDTH(s->BK, s->V), s->BN, s->b_k_major, tile.B, p->ldb,
                                           tile.cols);
-  int buffer = 0; /* 0 or 1: the one that is multiplied */
+  int buffer = 0; /* the buffer that is multiplied: 0 or 1 */
   /* Accumulators. */
   int64_t rest;
   int i, k;

@@ -1,12 +1,13 @@
-/* sgemm/stages/split_k_reduce.cuh: the second kernel of split-K: sums the partitions. */
+/* sgemm/stages/split_k_reduce.cuh: the second kernel of split-K, which sums the partitions. */
 #ifndef SGEMM_STAGES_SPLIT_K_REDUCE_CUH
 #define SGEMM_STAGES_SPLIT_K_REDUCE_CUH
 
-/* C <- alpha * (sum of the partitions, the first k first) + beta * C. A thread sums one result. */
+/* C <- alpha * sum + beta * C, where sum adds the partitions in order, partition 0 first. A thread computes one result;
+   a block computes `threads` consecutive results of a row of C. The loads of 16 partitions are in flight at a time. */
 SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int threads) {
   const sgemm__args *p = &args->gemm;
-  const uint32_t columns = (uint32_t)((p->n + threads - 1) / threads), number = sgemm__block_x() / columns;
-  const int64_t row = number, col = (int64_t)(sgemm__block_x() - number * columns) * threads + sgemm__thread();
+  const uint32_t blocks_n = (uint32_t)((p->n + threads - 1) / threads), block_row = sgemm__block_x() / blocks_n;
+  const int64_t row = block_row, col = (int64_t)(sgemm__block_x() - block_row * blocks_n) * threads + sgemm__thread();
   const float *partial = args->partials + sgemm__block_yz() * args->stride_partials + row * args->ld_partials + col;
   float *C = p->C + sgemm__block_yz() * p->stride_c + row * p->ldc + col;
   float sum = 0.0f;
