@@ -4,8 +4,9 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-check "tables" python3 "$root/docs/readme_tables.py" --check
-check "tables of docs/" python3 "$root/docs/page_tables.py" --check
+check "tables" python3 "$root/tools/readme_tables.py" --check
+check "tables of the stage pages" python3 "$root/tools/page_tables.py" --check
+check "tables of the variants" python3 "$root/tools/variants_table.py" --check
 
 # One version, in the header, in the module and in the changelog.
 version=$(echo '#include "sgemm.h"
