@@ -1,81 +1,86 @@
-/* sgemm/device/reduce.cuh: sums of partial results within a block (sliced-K), within a cluster, and across lanes, all
-   in a fixed order. */
+/* sgemm/device/reduce.cuh: sums of partial results over sliced-K groups, over the blocks of a cluster and over lanes.
+   The order of the additions is fixed: one plan gives the same bits each time. */
 #ifndef SGEMM_DEVICE_REDUCE_CUH
 #define SGEMM_DEVICE_REDUCE_CUH
 
-/* Where k is split, which part of it a thread adds up. */
-typedef struct sgemm__k_share {
-  int slice, index;     /* of the block's s->slice_k; of the slice's threads */
-  uint32_t rank, ranks; /* of the cluster's blocks */
-} sgemm__k_share;
+/* The thread's part of a k that is split: sliced-K within the block, cluster split-K among blocks. */
+typedef struct sgemm__k_split {
+  int slice;             /* sliced-K group of the thread: 0 to slice_k - 1 */
+  int slice_thread;      /* number of the thread within its group */
+  uint32_t cluster_rank; /* rank of the block within its cluster: 0 to cluster_k - 1 */
+  uint32_t cluster_k;    /* blocks of the cluster that share the tile's k */
+} sgemm__k_split;
 
-/* Floats from the start of shared memory to where the same thread of another slice keeps a piece of its results. */
-SGEMM__DEVICE int sgemm__slice_offset(const sgemm__shape *s, const sgemm__k_share *part, int piece, int slice) {
+/* Offset in floats, from the start of shared memory, of output vector `vector` of the thread with this number in group
+   `slice`. Vectors of neighbouring threads are neighbours, so that 128-bit accesses have no bank conflicts. */
+SGEMM__DEVICE int sgemm__slice_offset(const sgemm__shape *s, const sgemm__k_split *split, int vector, int slice) {
   const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
-  return ((piece * s->slice_k + slice) * slice_threads + part->index) * 4;
+  return ((vector * s->slice_k + slice) * slice_threads + split->slice_thread) * 4;
 }
 
-/* The sum of a thread's piece of 4 over the slice_k, slice 0 first: to C, or where ranks sum it yet to the place of
-   slice 0. */
+/* Sums an output vector of 4 results over the sliced-K groups, group 0 first. With one block per tile the sum goes to
+   C. In a cluster it replaces the vector of group 0 in shared memory. */
 SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                        const sgemm__thread_tile *own, const sgemm__k_share *part, float *shared,
-                                        int piece) {
+                                        const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
+                                        int vector) {
   float sum[4], r[4];
   int slice, v;
-  sgemm__load_shared4(sum, shared + sgemm__slice_offset(s, part, piece, 0));
+  sgemm__load_shared4(sum, shared + sgemm__slice_offset(s, split, vector, 0));
   SGEMM__UNROLL
   for (slice = 1; slice < s->slice_k; slice++) {
-    sgemm__load_shared4(r, shared + sgemm__slice_offset(s, part, piece, slice));
+    sgemm__load_shared4(r, shared + sgemm__slice_offset(s, split, vector, slice));
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       sum[v] += r[v];
   }
-  if (part->ranks > 1)
-    sgemm__store_shared4(shared + sgemm__slice_offset(s, part, piece, 0), sum);
+  if (split->cluster_k > 1)
+    sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, 0), sum);
   else
-    sgemm__store_thread_vector(p, s, tile, own, piece, sum);
+    sgemm__store_thread_vector(p, s, tile, own, vector, sum);
 }
 
-/* The sums over the slice_k, and then over the blocks of the cluster, block 0 first, to C. Results go through shared
-   memory in pieces of 4: slice_k * BM * BN floats, of tiles that have been multiplied, each thread's pieces side by
-   side with the other threads'. Each piece has one slice that sums it, and one rank; the loops stay loops, since code
-   that runs once costs more to bring than to run. */
+/* Sums the results over the sliced-K groups and then over the blocks of the cluster, and stores them to C. The sums go
+   through shared memory: slice_k * BM * BN floats in the memory of tiles that have been multiplied. One group sums each
+   output vector, and one block of the cluster; with more groups than vectors, every slice_stride-th group sums one. The
+   loops are not unrolled: their code runs once, and instruction-cache misses cost more than its execution
+   (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                           const sgemm__thread_tile *own, const sgemm__k_share *part, float *shared,
+                                           const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
                                            const float *acc) {
-  const int pieces = s->TM * s->TN / 4, apart = s->slice_k > pieces ? s->slice_k / pieces : 1; /* slice_k that sum */
-  const int first = part->slice % apart == 0 ? part->slice / apart : pieces, step = s->slice_k / apart;
+  const int vectors = s->TM * s->TN / 4, slice_stride = s->slice_k > vectors ? s->slice_k / vectors : 1;
+  const int first = split->slice % slice_stride == 0 ? split->slice / slice_stride : vectors;
+  const int step = s->slice_k / slice_stride;
   float sum[4], r[4];
-  int piece, v;
+  int vector, v;
   uint32_t rank;
-  sgemm__barrier(); /* the loads behind the last tile have read */
+  sgemm__barrier(); /* no thread reads the last tile any more, nor by an unconditional prefetch */
   SGEMM__UNROLL
-  for (piece = 0; piece < pieces; piece++)
-    sgemm__store_shared4(shared + sgemm__slice_offset(s, part, piece, part->slice), acc + piece * 4);
+  for (vector = 0; vector < vectors; vector++)
+    sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, split->slice), acc + vector * 4);
   sgemm__barrier();
   SGEMM__UNROLL_BY(2)
-  for (piece = first; piece < pieces; piece += step)
-    sgemm__reduce_slices(p, s, tile, own, part, shared, piece);
-  if (part->ranks > 1) {
+  for (vector = first; vector < vectors; vector += step)
+    sgemm__reduce_slices(p, s, tile, own, split, shared, vector);
+  if (split->cluster_k > 1) {
     sgemm__cluster_barrier();
     SGEMM__UNROLL_BY(1)
-    for (piece = first; piece < pieces; piece += step) {
-      if ((uint32_t)(piece / s->slice_k + piece) % part->ranks == part->rank) {
-        sgemm__load_cluster4(sum, shared + sgemm__slice_offset(s, part, piece, 0), 0);
-        for (rank = 1; rank < part->ranks; rank++) {
-          sgemm__load_cluster4(r, shared + sgemm__slice_offset(s, part, piece, 0), rank);
+    for (vector = first; vector < vectors; vector += step) {
+      if ((uint32_t)(vector / s->slice_k + vector) % split->cluster_k == split->cluster_rank) {
+        sgemm__load_cluster4(sum, shared + sgemm__slice_offset(s, split, vector, 0), 0);
+        for (rank = 1; rank < split->cluster_k; rank++) {
+          sgemm__load_cluster4(r, shared + sgemm__slice_offset(s, split, vector, 0), rank);
           SGEMM__UNROLL
           for (v = 0; v < 4; v++)
             sum[v] += r[v];
         }
-        sgemm__store_thread_vector(p, s, tile, own, piece, sum);
+        sgemm__store_thread_vector(p, s, tile, own, vector, sum);
       }
     }
-    sgemm__cluster_barrier(); /* nobody leaves while others read its shared memory */
+    sgemm__cluster_barrier(); /* no block exits while others read its shared memory */
   }
 }
 
-/* r: 4 registers; += those of the lane whose number differs by the bit `mask`, for both. */
+/* Adds the 4 registers of lane ^ mask to r. All lanes of a warp call it; both lanes get the sum. */
 SGEMM__DEVICE void sgemm__add_across_lanes4(float *r, int mask) {
   float other[4];
   int v;

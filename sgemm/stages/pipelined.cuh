@@ -1,91 +1,154 @@
-/* sgemm/stages/pipelined.cuh: stages async and splitk: cp.async pipelines of 3 or 4 buffers. */
+/* sgemm/stages/pipelined.cuh: stages async and splitk: a cp.async pipeline of 3 or 4 buffers, and k split among
+   sliced-K groups, blocks of a cluster and split-K partitions. */
 #ifndef SGEMM_STAGES_PIPELINED_CUH
 #define SGEMM_STAGES_PIPELINED_CUH
 
-/* Chains of FMAs a result: two where a block has all of a long k, which halves their length. */
+/* Accumulator sets of a thread: independent sums of each result. Variants with at least 8 sliced-K groups have two,
+   each for every other k: their blocks take all of a long k, and half as many roundings then follow one another
+   (docs/notebook/memory_bound.md, "Two accumulator sets"). */
 #define SGEMM__ACCUMULATOR_SETS(slice_k) ((slice_k) >= 8 ? 2 : 1)
 
-/* Where a fragment's step k lies among its registers: two steps, of which one loads while the other multiplies; of
-   quads two times four. */
+/* Registers of an operand's fragments: two steps of T elements, one of which loads while the other is multiplied. With
+   k_vectors they are two times four k of T = 4 rows. sgemm__fragment_offset(): where step k begins among them. With
+   k_vectors the elements of a step have stride 4. */
 #define SGEMM__FRAGMENT_FLOATS(T) ((T) == 4 ? 32 : 2 * (T))
-SGEMM__DEVICE int sgemm__fragment_offset(int T, int quads, int k) { return quads ? k / 4 % 2 * 16 + k % 4 : k % 2 * T; }
+SGEMM__DEVICE int sgemm__fragment_offset(int T, int k_vectors, int k) {
+  return k_vectors ? k / 4 % 2 * 16 + k % 4 : k % 2 * T;
+}
 
-/* async, splitk: `bufs` tiles of A and of B on their way or in use at a time. A step's fragments load while the step
-   before multiplies, across tiles too: with the last step of a tile still to multiply, each thread waits for its own
-   copies of the next tile, and one barrier tells all that it is there and that nobody reads this one any more. Behind
-   the last tile a step loads that nobody multiplies: around it a branch would cut the loop in two, and FMAs would not
-   cover those loads. */
+/* A buffer of the pipeline: the tile of A and behind it the tile of B; in floats. */
+#define SGEMM__PIPELINE_A_FLOATS(s) SGEMM__TILE_FLOATS((s)->BM, (s)->BK)
+#define SGEMM__PIPELINE_BUFFER_FLOATS(s) (SGEMM__PIPELINE_A_FLOATS(s) + SGEMM__TILE_FLOATS((s)->BN, (s)->BK))
+#define SGEMM__A_K_VECTORS(s) SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major)
+#define SGEMM__B_K_VECTORS(s) SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major)
+
+/* Issues the thread's copies of the next tiles of A and B into a buffer, and commits them as one group. k_left: k of
+   the block from these tiles on. With k_left <= 0 the group is empty, so that sgemm__copy_wait() counts right to the
+   end. */
+SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, float *buffer, sgemm__loader *load_a, sgemm__loader *load_b,
+                                     int64_t k_left) {
+  if (k_left > 0) {
+    sgemm__copy_tile(buffer, SGEMM__A_K_VECTORS(s), load_a, k_left);
+    sgemm__copy_tile(buffer + SGEMM__PIPELINE_A_FLOATS(s), SGEMM__B_K_VECTORS(s), load_b, k_left);
+  }
+  sgemm__copy_commit();
+}
+
+/* Loads the fragments of step `step` of the thread's sliced-K group from a buffer. first_k: k of step 0 in the tile.
+   With k_vectors every fourth step loads, for four steps. */
+SGEMM__DEVICE void sgemm__load_step(float *a, float *b, const sgemm__shape *s, const sgemm__thread_tile *own,
+                                    const float *buffer, int first_k, int step) {
+  const int a_k_vectors = SGEMM__A_K_VECTORS(s), b_k_vectors = SGEMM__B_K_VECTORS(s);
+  if (!a_k_vectors || step % 4 == 0)
+    sgemm__load_fragment_at(a + sgemm__fragment_offset(s->TM, a_k_vectors, step), buffer, s->BM, s->BK, a_k_vectors,
+                            own->row, first_k + step, s->TM, own->row_stride);
+  if (!b_k_vectors || step % 4 == 0)
+    sgemm__load_fragment_at(b + sgemm__fragment_offset(s->TN, b_k_vectors, step), buffer + SGEMM__PIPELINE_A_FLOATS(s),
+                            s->BN, s->BK, b_k_vectors, own->col, first_k + step, s->TN, own->col_stride);
+}
+
+/* Multiplies the fragments of step `step` into the accumulator set of that step. */
+SGEMM__DEVICE void sgemm__multiply_step(float *acc, const float *a, const float *b, const sgemm__shape *s, int step) {
+  const int a_k_vectors = SGEMM__A_K_VECTORS(s), b_k_vectors = SGEMM__B_K_VECTORS(s);
+  sgemm__multiply_fragments(acc + step % SGEMM__ACCUMULATOR_SETS(s->slice_k) * s->TM * s->TN,
+                            a + sgemm__fragment_offset(s->TM, a_k_vectors, step), a_k_vectors ? 4 : 1,
+                            b + sgemm__fragment_offset(s->TN, b_k_vectors, step), b_k_vectors ? 4 : 1, s->TM, s->TN, 0);
+}
+
+/* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. Variants of 8 x
+   8 without sliced-K multiply all results by alpha first and read C eight vectors at a time; the other variants are
+   slower so (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
+SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                          const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
+                                          float *acc) {
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < (SGEMM__ACCUMULATOR_SETS(s->slice_k) - 1) * s->TM * s->TN; i++)
+    acc[i] += acc[s->TM * s->TN + i];
+  if (s->slice_k > 1) {
+    sgemm__reduce_and_store(p, s, tile, own, split, shared, acc);
+  } else if (s->TM * s->TN == 64) {
+    const sgemm__args unscaled = sgemm__unscaled(p);
+    SGEMM__UNROLL
+    for (i = 0; i < s->TM * s->TN; i++)
+      acc[i] = sgemm__scale(p, acc[i]);
+    if (p->beta != 0.0f)
+      sgemm__add_c_vectors(p, s->V, tile, own, s->TN / s->V, 0, s->TM * s->TN / s->V, acc);
+    sgemm__store_tile(&unscaled, s, tile, own, acc);
+  } else {
+    sgemm__store_tile(p, s, tile, own, acc);
+  }
+}
+
+/* The body of async and splitk. A ring of `bufs` buffers holds the tile that is multiplied and bufs - 1 tiles in
+   flight. The fragments of a step load while the step before multiplies, across the ends of tiles too. Before the last
+   step of a tile each thread waits for its own copies of the next tile. After the one barrier per tile the next tile
+   is complete, and no thread reads this one any more, since the fragments of its last step are in registers. */
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                     float *a, float *b) {
   const sgemm__args *p = &args->gemm;
-  /* It takes up to a third off a row's code. Rows of 8 x 8 whose threads share no k come out slower by it. */
+  /* The assumption removes up to a third of the instructions. Variants of 8 x 8 without sliced-K are slower with it
+     (docs/notebook/tile_ends.md, "Quotients and half steps"). */
   if (s->TM * s->TN != 64 || s->slice_k > 1)
     sgemm__assume_thread_index();
-  /* Indices. k is cut into planes, one launch's share each, a plane among the ranks of a cluster, each tile's k among
-     the slice_k. */
-  const uint32_t ranks = s->cluster_split_k ? sgemm__cluster_size() : 1,
-                 rank = s->cluster_split_k ? sgemm__cluster_rank() : 0;
+  /* Indices. Blocks are numbered by rank in the cluster, then by tile, then by split-K partition. The blocks of a
+     cluster share the steps of BK of a partition: each has the same number of them, rounded up, and the last ranks have
+     what is left. Conditions skip the divisions where split_k or cluster_k is 1 (docs/notebook/tile_ends.md, "Prologue
+     and epilogue code"). */
+  const uint32_t cluster_k = s->cluster_split_k ? sgemm__cluster_size() : 1,
+                 cluster_rank = s->cluster_split_k ? sgemm__cluster_rank() : 0;
   const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
-  const sgemm__k_share part = {sgemm__thread() / slice_threads, sgemm__thread() % slice_threads, rank, ranks};
-  const uint32_t plane_blocks = p->tiles_m * p->tiles_n * ranks, block = sgemm__block_x();
-  const uint32_t plane = block < plane_blocks ? 0 : block / plane_blocks, inside = block - plane * plane_blocks;
-  const int64_t plane_end = p->k - plane * args->k_per_split < args->k_per_split ? p->k
-                                                                                 : (plane + 1) * args->k_per_split;
-  const int64_t plane_steps = (plane_end - plane * args->k_per_split + s->BK - 1) / s->BK;
-  const int64_t share = (ranks > 1 ? (plane_steps + ranks - 1) / ranks : plane_steps) * s->BK; /* no division for one */
-  const int64_t begin = plane * args->k_per_split + rank * share;
+  const sgemm__k_split split = {sgemm__thread() / slice_threads, sgemm__thread() % slice_threads, cluster_rank,
+                                cluster_k};
+  const uint32_t partition_blocks = p->tiles_m * p->tiles_n * cluster_k, block = sgemm__block_x();
+  const uint32_t partition = block < partition_blocks ? 0 : block / partition_blocks;
+  const uint32_t block_in_partition = block - partition * partition_blocks;
+  const int64_t partition_end = p->k - partition * args->k_per_split < args->k_per_split
+                                    ? p->k
+                                    : (partition + 1) * args->k_per_split;
+  const int64_t partition_steps = (partition_end - partition * args->k_per_split + s->BK - 1) / s->BK;
+  const int64_t k_of_rank = (cluster_k > 1 ? (partition_steps + cluster_k - 1) / cluster_k : partition_steps) * s->BK;
+  const int64_t begin = partition * args->k_per_split + cluster_rank * k_of_rank; /* first k of the block */
   const sgemm__thread_tile own = sgemm__thread_tile_of(s);
-  const int a_k_vectors = SGEMM__K_VECTORS(s->TM, s->BK, s->a_k_major),
-            b_k_vectors = SGEMM__K_VECTORS(s->TN, s->BK, s->b_k_major);
-  const int depth = s->BK / s->slice_k, slice_k = part.slice * depth; /* of each tile, this slice's k */
-  const int buffer_b = SGEMM__TILE_FLOATS(s->BM, s->BK);              /* where B's tile begins in a buffer */
-  const int buffer = buffer_b + SGEMM__TILE_FLOATS(s->BN, s->BK);
-  /* Rows of 8 x 8, 16 deep, are slower by it, and upright ones with op NN. */
-  const int anyway = sgemm__unconditional_prefetch((s->TM * s->TN != 64 || s->BK < 16) &&
-                                                   !(s->BM > s->BN && s->a_k_major && !s->b_k_major));
-  const int sets = SGEMM__ACCUMULATOR_SETS(s->slice_k);
-  sgemm__tile tile = sgemm__tile_of_block(p, s, ranks > 1 ? inside / ranks : inside);
+  const int steps = s->BK / s->slice_k, first_k = split.slice * steps; /* k of each tile for the sliced-K group */
+  const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
+  /* Unconditional prefetch: behind the last tile a step loads fragments that are not multiplied. A branch around these
+     loads would cut the loop in two, and no FMAs would cover them. Variants of 8 x 8 with BK = 16, and tall ones with
+     op NN, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
+  const int prefetch = sgemm__unconditional_prefetch((s->TM * s->TN != 64 || s->BK < 16) &&
+                                                     !(s->BM > s->BN && s->a_k_major && !s->b_k_major));
+  sgemm__tile tile = sgemm__tile_of_block(p, s, cluster_k > 1 ? block_in_partition / cluster_k : block_in_partition);
   /* Tile pointers. */
-  sgemm__loader load_a = sgemm__copy_loader_of(s, a_k_vectors, s->BM, s->a_k_major,
+  sgemm__loader load_a = sgemm__copy_loader_of(s, SGEMM__A_K_VECTORS(s), s->BM, s->a_k_major,
                                                tile.A + begin * (s->a_k_major ? 1 : p->lda), p->lda, tile.rows);
-  sgemm__loader load_b = sgemm__copy_loader_of(s, b_k_vectors, s->BN, s->b_k_major,
+  sgemm__loader load_b = sgemm__copy_loader_of(s, SGEMM__B_K_VECTORS(s), s->BN, s->b_k_major,
                                                tile.B + begin * (s->b_k_major ? 1 : p->ldb), p->ldb, tile.cols);
-  float *from = shared, *into = shared; /* the buffers that are multiplied and that are filled next */
+  float *from = shared, *into = shared; /* the buffer that is multiplied, and the one that is filled next */
   /* Accumulators. */
-  int64_t rest = (begin + share < plane_end ? begin + share : plane_end) - begin, ahead = rest;
-  int i, k;
+  int64_t rest = (begin + k_of_rank < partition_end ? begin + k_of_rank : partition_end) - begin; /* k to multiply */
+  int64_t ahead = rest;                                                                           /* k to copy */
+  int i, step;
   SGEMM__UNROLL
-  for (i = 0; i < sets * s->TM * s->TN; i++)
+  for (i = 0; i < SGEMM__ACCUMULATOR_SETS(s->slice_k) * s->TM * s->TN; i++)
     acc[i] = 0.0f;
-  tile.C += plane * args->split_stride;
-  /* Main loop. The indices were reckoned while the kernel before may still have been at work. */
+  tile.C += partition * args->split_stride;
+  /* Main loop. All indices are computed before the PDL wait, while the kernel before may still run. */
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
   SGEMM__UNROLL_BY(1)
-  for (i = 0; i < s->bufs - 1; i++, ahead -= s->BK, into += buffer) {
-    if (ahead > 0) {
-      sgemm__copy_tile(into, a_k_vectors, &load_a, ahead);
-      sgemm__copy_tile(into + buffer_b, b_k_vectors, &load_b, ahead);
-    }
-    sgemm__copy_commit();
-  }
+  for (i = 0; i < s->bufs - 1; i++, ahead -= s->BK, into += buffer)
+    sgemm__copy_tiles(s, into, &load_a, &load_b, ahead);
   sgemm__copy_wait(s->bufs - 2);
   sgemm__barrier();
-  if (rest > 0) {
-    sgemm__load_fragment_at(a, from, s->BM, s->BK, a_k_vectors, own.row, slice_k, s->TM, own.row_stride);
-    sgemm__load_fragment_at(b, from + buffer_b, s->BN, s->BK, b_k_vectors, own.col, slice_k, s->TN, own.col_stride);
-  }
+  if (rest > 0)
+    sgemm__load_step(a, b, s, &own, from, first_k, 0);
   for (; rest > 0; rest -= s->BK, ahead -= s->BK) {
     SGEMM__UNROLL
-    for (k = 0; k < depth; k++) {
-      const int next = (k + 1) % depth;
-      if (k == 0) {
-        if (ahead > 0) {
-          sgemm__copy_tile(into, a_k_vectors, &load_a, ahead);
-          sgemm__copy_tile(into + buffer_b, b_k_vectors, &load_b, ahead);
-        }
-        sgemm__copy_commit();
+    for (step = 0; step < steps; step++) {
+      const int next = (step + 1) % steps;
+      if (step == 0) {
+        sgemm__copy_tiles(s, into, &load_a, &load_b, ahead);
         into = into == shared + (s->bufs - 1) * buffer ? shared : into + buffer;
       }
       if (next == 0) {
@@ -93,36 +156,13 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
         sgemm__barrier();
         from = from == shared + (s->bufs - 1) * buffer ? shared : from + buffer;
       }
-      if (anyway || next > 0 || rest > s->BK) {
-        if (!a_k_vectors || next % 4 == 0)
-          sgemm__load_fragment_at(a + sgemm__fragment_offset(s->TM, a_k_vectors, next), from, s->BM, s->BK, a_k_vectors,
-                                  own.row, slice_k + next, s->TM, own.row_stride);
-        if (!b_k_vectors || next % 4 == 0)
-          sgemm__load_fragment_at(b + sgemm__fragment_offset(s->TN, b_k_vectors, next), from + buffer_b, s->BN, s->BK,
-                                  b_k_vectors, own.col, slice_k + next, s->TN, own.col_stride);
-      }
-      sgemm__multiply_fragments(acc + k % sets * s->TM * s->TN, a + sgemm__fragment_offset(s->TM, a_k_vectors, k),
-                                a_k_vectors ? 4 : 1, b + sgemm__fragment_offset(s->TN, b_k_vectors, k),
-                                b_k_vectors ? 4 : 1, s->TM, s->TN, 0);
+      if (prefetch || next > 0 || rest > s->BK)
+        sgemm__load_step(a, b, s, &own, from, first_k, next);
+      sgemm__multiply_step(acc, a, b, s, step);
     }
   }
   /* Epilogue. */
-  SGEMM__UNROLL
-  for (i = 0; i < (sets - 1) * s->TM * s->TN; i++)
-    acc[i] += acc[s->TM * s->TN + i];
-  if (s->slice_k > 1) {
-    sgemm__reduce_and_store(p, s, &tile, &own, &part, shared, acc);
-  } else if (s->TM * s->TN == 64) { /* other rows are slower by it */
-    const sgemm__args sums = sgemm__unscaled(p);
-    SGEMM__UNROLL
-    for (i = 0; i < s->TM * s->TN; i++)
-      acc[i] = sgemm__scale(p, acc[i]);
-    if (p->beta != 0.0f)
-      sgemm__add_c_vectors(p, s->V, &tile, &own, s->TN / s->V, 0, s->TM * s->TN / s->V, acc);
-    sgemm__store_tile(&sums, s, &tile, &own, acc);
-  } else {
-    sgemm__store_tile(p, s, &tile, &own, acc);
-  }
+  sgemm__store_pipelined(p, s, &tile, &own, &split, shared, acc);
 }
 
 #define SGEMM__KERNEL_PIPELINED(stage, name, blocks, ...)                                                              \
@@ -143,13 +183,13 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   SGEMM__RULES_TILED(name)                                                                                             \
   SGEMM__RULE(V == 4 && bufs >= 3 && bufs <= 4, "a pipeline has V = 4 and 3 or 4 buffers", name)                       \
   SGEMM__RULE(BK % (slice_k * 8) == 0 && (cluster_k || slice_k == 1),                                                  \
-              "slices share BK by multiples of 8, and only splitk has more than one", name)                            \
+              "each sliced-K group has a multiple of 8 of BK, and only splitk has several groups", name)               \
   SGEMM__RULE(SGEMM__COPIES_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)) &&                                 \
                   SGEMM__COPIES_EVENLY(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),                               \
-              "the threads must share each tile's copies evenly, or one access of all must cover it", name)            \
+              "all threads have equally many copies of a tile, or one access of all threads covers it", name)          \
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, cluster_k, BM, BN, BK, bufs, slice_k) <= 227 * 1024,                              \
               "shared memory of a block is at most 227 KiB", name)
-/* Copies of 1 element in groups of 8 along k, or of 4 along m or n. */
+/* The threads copy whole rows of a tile of MN x BK at a time: 1 element in groups of 8 along k, or 4 along m or n. */
 #define SGEMM__COPIES_EVENLY(MN, BK, threads)                                                                          \
   (SGEMM__DIVIDES(threads, (MN) * (BK)) && SGEMM__DIVIDES((threads) / 8, MN) &&                                        \
    SGEMM__DIVIDES((threads)*4, (MN) * (BK)) && SGEMM__DIVIDES((threads)*4, MN))
