@@ -12,7 +12,8 @@ int main(void) {
       cudaMemcpy(a, A, sizeof A, cudaMemcpyHostToDevice) || cudaMemcpy(b, B, sizeof B, cudaMemcpyHostToDevice))
     return fprintf(stderr, "quickstart: no GPU, or no memory on it\n"), 1;
 
-  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 2, 2, 3); /* m, n, k: C = A * B is 2 x 2, its dot products 3 long */
+  /* m, n, k: C = A * B is 2 x 2, its dot products are 3 long. */
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 2, 2, 3);
   p.A = a, p.B = b, p.C = c;
   const sgemm_status status = sgemm_run(&p, NULL);
   if (status != SGEMM_SUCCESS)

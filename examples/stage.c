@@ -1,8 +1,10 @@
-/* stage.c: a stage picked at compile time. Where the implementation is compiled with -DSGEMM_STAGE=NAME, only that stage's
-   variants exist and sgemm_run() uses them; its callers do not change. This program links an implementation, or is one:
+/* stage.c: a stage picked at compile time. Where the implementation is compiled with -DSGEMM_STAGE=NAME, only that
+   stage's variants exist and sgemm_run() uses them; its callers do not change. This program links an implementation, or
+   is one:
 
      nvcc -x cu -I. -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c
-     gcc -std=c11 -I. -Icpu/runtime -DSGEMM_CPU=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c -lpthread -lm */
+     gcc -std=c11 -I. -Icpu/runtime -DSGEMM_CPU=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c \
+         -lpthread -lm */
 #include <cuda_runtime.h>
 
 #include "sgemm.h"

@@ -192,8 +192,8 @@ class Numbers(LadderTest):
         self.assertEqual(list(slice_k), list(rows))
         rows.update((row["variant"], row) for row in self.rows(*sides, "--k", "128", "--variants", "*x128_*"))
         gemv = {row["variant"]: row for row in self.rows(*sides, "--k", "512", "--variants", "*gemv*")}
-        # gemv loads each element of its matrix once and a quarter as many of its vector. With op NN, 32x1x256 takes A as its
-        # matrix; its vector, a column of B, has one element a sector. It sums over 2 warps, 1x32x256 over 16.
+        # gemv loads each element of its matrix once and a quarter as many of its vector. With op NN, 32x1x256 takes A as
+        # its matrix; its vector, a column of B, has one element a sector. It sums over 2 warps, 1x32x256 over 16.
         for name, sectors, sums in ("sgemm_gemv_1x32x256_1x4", 1 + 1 / 16, 16), ("sgemm_gemv_32x1x256_4x1", 1 + 2, 2):
             self.assertEqual(float(gemv[name]["fma_threads"]), 256 * 256 * 512)
             self.assertAlmostEqual(float(gemv[name]["global_loads_per_result"]), 1.25 * 512, msg=name)

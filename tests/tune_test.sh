@@ -1,5 +1,6 @@
 #!/bin/bash
-# The calibration chooses well among the committed times; a fit has the form of calibration_h200.h; tune refuses what it cannot do.
+# The calibration chooses well among the committed times; a fit has the form of calibration_h200.h; wrong arguments
+# are refused.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 tune=$(realpath "$1") times=$root/docs/measurements/tune_h200.csv
@@ -19,7 +20,8 @@ says "no such file" "tune: $work/none.csv: cannot be read" check "$work/none.csv
 echo "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds" > "$work/empty.csv"
 says "no times" "tune: $work/empty.csv: no times of variants that the table has" fit "$work/empty.csv"
 
-# Among the committed times, the plans of the least estimate take less than 5 % longer than the fastest, in geometric mean.
+# Among the committed times, the plans of the least estimate take less than 5 % longer than the fastest, in geometric
+# mean.
 "$tune" check "$times" 2> "$work/check"
 longer=$(sed -nE 's/.*the plans chosen take ([0-9.]+) % longer.*/\1/p' "$work/check")
 same "the committed calibration" yes "$(awk -v x="$longer" 'BEGIN { print x != "" && x < 5 ? "yes" : "no: " x " % longer" }')"

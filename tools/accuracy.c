@@ -1,6 +1,6 @@
-/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of tools/accuracy_data.h in all modes and by
-   cuBLAS, and judges the errors by the rules of tools/accuracy_rule.h. Without a GPU it runs small sizes on the CPU model and
-   compares with a chain of FMAs. tools/pictures.py accuracy draws the CSV. */
+/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of tools/accuracy_data.h in all modes and
+   by cuBLAS, and judges the errors by the rules of tools/accuracy_rule.h. Without a GPU it runs small sizes on the CPU
+   model and compares with a chain of FMAs. tools/pictures.py accuracy draws the CSV. */
 #define _POSIX_C_SOURCE 200809L /* isatty(), chdir() */
 
 #include "tools/accuracy_rule.h"
@@ -12,19 +12,19 @@
 #include <errno.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: accuracy [OPTION]...\n"
-    "  --quick              2 seeds, few k\n"
-    "  --m --n N            size of C; by default 128 on the CPU model, 2048 on a GPU\n"
-    "  --k N,...            at most 16 k, in place of the default ones\n"
-    "  --seeds N            1 to 100, 5 by default\n"
-    "  --inputs NAME,...    some of the inputs below; rules that need others are left out\n"
-    "  --variant NAME       a row of SGEMM_TENSOR_VARIANTS, for its format; by default the one that a C of 4096 x 4096 takes.\n"
-    "                       select: for both formats the one that sgemm_run() selects\n"
-    "  --csv FILE           a line for each multiplication\n"
-    "  --probe              on a GPU: prints how its tensor cores add, and nothing else\n"
-    "exit status: 0, 1 where a rule is broken, 2 where it could not run\n"
-    "inputs:\n";
+static const char usage[] = "usage: accuracy [OPTION]...\n"
+                            "  --quick              2 seeds, few k\n"
+                            "  --m --n N            size of C; by default 128 on the CPU model, 2048 on a GPU\n"
+                            "  --k N,...            at most 16 k, in place of the default ones\n"
+                            "  --seeds N            1 to 100, 5 by default\n"
+                            "  --inputs NAME,...    some of the inputs below; rules that need others are left out\n"
+                            "  --variant NAME       a row of SGEMM_TENSOR_VARIANTS, for its format; by default the one "
+                            "that a C of 4096 x 4096 takes.\n"
+                            "                       select: for both formats the one that sgemm_run() selects\n"
+                            "  --csv FILE           a line for each multiplication\n"
+                            "  --probe              on a GPU: prints how its tensor cores add, and nothing else\n"
+                            "exit status: 0, 1 where a rule is broken, 2 where it could not run\n"
+                            "inputs:\n";
 
 typedef struct options {
   request request;
@@ -181,8 +181,8 @@ static void write_record(void *csv, const record *w, int done, int all) {
     fprintf(stderr, "\r[%d/%d] %-16s k %-6lld%s", done, all, input_name(w), (long long)w->k, done < all ? "" : "\n");
 }
 
-/* A line for each input of rules A and D, k and subject: over the seeds, the geometric mean of the Frobenius errors, that of
-   their ratios to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
+/* A line for each input of rules A and D, k and subject: over the seeds, the geometric mean of the Frobenius errors,
+   that of their ratios to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
 static void print_table(const record *records, int count) {
   int first, end, i, s;
   printf("%-13s %6s %-12s %10s %10s %10s %10s %7s  %s\n", "input", "k", "mode", "frobenius", "ratio", "worst/u",

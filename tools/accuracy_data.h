@@ -1,5 +1,5 @@
-/* accuracy_data.h: the inputs on which accuracy is judged, and three measures of a result's error. MACHINE_CUDA=1: the GPU makes
-   the inputs and sums the errors (tools/accuracy.cu). */
+/* accuracy_data.h: the inputs on which accuracy is judged, and three measures of a result's error. MACHINE_CUDA=1: the
+   GPU makes the inputs and sums the errors (tools/accuracy.cu). */
 #ifndef ACCURACY_DATA_H
 #define ACCURACY_DATA_H
 

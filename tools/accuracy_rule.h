@@ -1,5 +1,5 @@
-/* accuracy_rule.h: "as accurate as fp32" as a program. All modes and cuBLAS multiply the same inputs, and the rules below judge
-   the errors, each against the product in double:
+/* accuracy_rule.h: "as accurate as fp32" as a program. All modes and cuBLAS multiply the same inputs, and the rules
+   below judge the errors, each against the product in double:
 
      A  relative Frobenius error over cuBLAS SGEMM's: geometric mean of the seeds at most 1, no seed above 1.5
      B  largest |error| / (|A||B|): at most cuBLAS's, or 4 * 2^-24 where that is more
@@ -85,16 +85,16 @@ static inline sgemm_format format_of(int mode) {
   return mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
 }
 
-/* 1 if the device can run a tensor-core variant, in a mode of its format and at a k for which the selection takes it: variants
-   of fp16 that sum more than one k-block before they promote need k >= 256. */
+/* 1 if the device can run a tensor-core variant, in a mode of its format and at a k for which the selection takes it:
+   variants of fp16 that sum more than one k-block before they promote need k >= 256. */
 static inline int variant_possible(const bench *b, int mode, int variant, int64_t k) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)variant);
   return v->format == format_of(mode) && b->device.code_arch >= 80 && (!v->wgmma || b->device.has_sm90a_code) &&
          v->shared <= b->device.shared_per_block && !(v->format == SGEMM_FORMAT_fp16x3 && v->k_blocks > 1 && k < 256);
 }
 
-/* The tensor plan of a mode, without split-K. By default it has the variant that a C of 4096 x 4096 takes, since sgemm_run()
-   selects strict fp32 for many of these small C; tensor is SGEMM_TENSOR_VARIANT_NONE where there is none. */
+/* The tensor plan of a mode, without split-K. By default it has the variant that a C of 4096 x 4096 takes, since
+   sgemm_run() selects strict fp32 for many of these small C; tensor is SGEMM_TENSOR_VARIANT_NONE if there is none. */
 static inline sgemm_plan plan_of(const bench *b, int mode, const sgemm_params *p) {
   sgemm_params large = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, p->k), strict = *p;
   sgemm_plan plan;
@@ -172,8 +172,8 @@ static inline int spoil(const bench *b, const sgemm_params *p, int byte) {
           machine_failed(machine_set(b->workspace, byte, (size_t)b->workspace_bytes), "no poison in the workspace"));
 }
 
-/* Multiplies in p's mode into p's C, which is spoiled before. 0, or 2 after an error message. Strict fp32 gets no workspace, as
-   in a call where the guard fired. */
+/* Multiplies in p's mode into p's C, which is spoiled before. 0, or 2 after an error message. Strict fp32 gets no
+   workspace, as in a call where the guard fired. */
 static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
   const int selected = p.mode == SGEMM_STRICT || b->variants[p.mode] == BY_SELECTION;
   int64_t bytes = 0;
@@ -485,7 +485,8 @@ static inline void judge_e(verdict *v, const record *records, int count) {
     say(v, "; first in %s, k %lld", input_name(&records[at]), (long long)records[at].k);
 }
 
-/* Rule G runs one input itself, each time after C and workspace were filled with other bytes. 0, or 2 after an error message. */
+/* Rule G runs one input itself, each time after C and workspace were filled with other bytes. 0, or 2 after an error
+   message. */
 static inline int judge_g(bench *b, const request *q, verdict *v) {
   static const int poisons[] = {0xff, 0x7f, 0x00};
   enum { RUNS = sizeof poisons / sizeof *poisons };
@@ -540,9 +541,9 @@ static inline void judge(verdict *v, const record *records, int count, char rule
     judge_e(v, records, count);
 }
 
-/* All verdicts on all modes: A to D on the tensor modes, E to G on strict fp32 too; last, rules A and B on CONTROL, where
-   `broken` means that the control does not break the rule. *count: their number, at most VERDICTS_MOST. 0, or 2 after an error
-   message. */
+/* All verdicts on all modes: A to D on the tensor modes, E to G on strict fp32 too; last, rules A and B on CONTROL,
+   where `broken` means that the control does not break the rule. *count: their number, at most VERDICTS_MOST. 0, or 2
+   after an error message. */
 enum { VERDICTS_MOST = 32 };
 static inline int judge_all(bench *b, const request *q, const record *records, int record_count, verdict *verdicts,
                             int *count) {

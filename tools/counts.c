@@ -2,9 +2,9 @@
 
      counts M N K OP        sizes 1 to 65536; OP is NN, NT, TN or TT
 
-   On the CPU model it prints the memory requests of each launch (SGEMM_COUNTS of cpu/sgemm_model.h) as CSV. On a GPU it prints
-   each kernel's registers, shared memory and occupancy, and ncu_compare.py has Nsight Compute count the launches. From the
-   repository's root:
+   On the CPU model it prints the memory requests of each launch (SGEMM_COUNTS of cpu/sgemm_model.h) as CSV. On a GPU it
+   prints each kernel's registers, shared memory and occupancy, and ncu_compare.py has Nsight Compute count the
+   launches. From the repository's root:
 
      gcc -std=c11 -O2 -ffp-contract=off -I. -DSGEMM_CPU=1 -DSGEMM_CPU_COUNT=1 -DSGEMM_STAGE=all \
          tools/counts.c cpu/sgemm.c -lpthread -lm -o counts

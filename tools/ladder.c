@@ -32,8 +32,8 @@ static const char *subject_name(subject s, const options *o) {
                              : sgemm_variant_get((sgemm_variant)s)->name;
 }
 
-/* The subjects in order: cuBLAS first, since the others are compared with it. A mode with both operands prepared follows the one
-   with B prepared. */
+/* The subjects in order: cuBLAS first, since the others are compared with it. A mode with both operands prepared
+   follows the one with B prepared. */
 static int list_subjects(const options *o, subject *subjects) {
   int count = 0, v;
   for (v = SUBJECT_CUBLAS; v < SUBJECT_BESIDE; v++) {
@@ -57,7 +57,10 @@ static void print_problem(const problem *q, float beta, int cold) {
   printf(", m %lld, n %lld, k %lld, ", (long long)q->m, (long long)q->n, (long long)q->k);
   if (q->batch > 1)
     printf("batch %lld, ", (long long)q->batch);
-  printf("op %s, uniform [-1, 1), on the %s%s\n", q->op, machine_name(), !RUNS_ON_GPU ? "" : cold ? ", L2-cold" : ", L2-warm");
+  printf("op %s, uniform [-1, 1), on the %s%s\n", q->op, machine_name(),
+         !RUNS_ON_GPU ? ""
+         : cold       ? ", L2-cold"
+                      : ", L2-warm");
 }
 
 /* A name that is unique among problems and L2 states. */
@@ -179,10 +182,11 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
   if (!quiet) {
     putchar('\n');
     print_legend(r);
-    printf("error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, bound 1, in %d rows of C and %d results at "
-           "least\n"
-           "%zu results, %zu wrong\n",
-           COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
+    printf(
+        "error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, bound 1, in %d rows of C and %d results at "
+        "least\n"
+        "%zu results, %zu wrong\n",
+        COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
     print_errors(o, r);
     for (i = 0; i < (size_t)r->summary_count; i++)
       printf("%s\n", r->summary[i]);

@@ -82,8 +82,8 @@ static sgemm_params set_of(const data *d, int s) {
   return p;
 }
 
-/* Every result becomes a NaN with all bits set, so that one that a kernel does not write is found; or 0 where beta is not 0 and
-   the kernel reads C. 0 is success. */
+/* Every result becomes a NaN with all bits set, so that one that a kernel does not write is found; or 0 where beta is
+   not 0 and the kernel reads C. 0 is success. */
 static int spoil(const data *d) {
   return machine_set(d->p.C, d->p.beta == 0.0f ? 0xff : 0, (size_t)d->sets * d->pitch_c * sizeof(float));
 }

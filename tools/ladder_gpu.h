@@ -266,8 +266,8 @@ static void print_legend(const report *r) {
 
 /* ---- The suite --------------------------------------------------------------------------------------------------- */
 
-/* A value of sgemm_run() in one mode, L2-warm or L2-cold, over the shapes whose m, n and k are `from` at least: its geometric
-   mean over the lines that have it, and the line where it is worst. */
+/* A value of sgemm_run() in one mode, L2-warm or L2-cold, over the shapes whose m, n and k are `from` at least: its
+   geometric mean over the lines that have it, and the line where it is worst. */
 typedef struct digest {
   size_t count;
   double mean, worst;
@@ -432,7 +432,8 @@ static int run_cublas(cublasHandle_t handle, const sgemm_params *p) {
                                           &p->beta, p->C, ldc, p->stride_c, (int)p->batch)) != CUBLAS_STATUS_SUCCESS;
 }
 
-/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode makes, in one sum. */
+/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode makes, in one sum.
+   */
 static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
   const float one = 1.0f, zero = 0.0f;
   const cublasOperation_t a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
@@ -461,7 +462,8 @@ static int run_calls(const meter *m, subject s, const data *d, int calls, int *s
   return bad;
 }
 
-/* Milliseconds of one of these calls, on the device. The driver's clock, power and throttle reason during them go into cells. */
+/* Milliseconds of one of these calls, on the device. The driver's clock, power and throttle reason during them go into
+   cells. */
 static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, cell *cells, float *ms) {
   if (cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
       cudaEventRecord(m->stop, NULL) != cudaSuccess)
@@ -502,7 +504,8 @@ static int is_enough(const meter *m, const options *o, int count, double seconds
 
 /* Fills the times and the cells that are no rates. 0 is success; *set is one that timed calls have written. */
 static int time_subject(meter *m, subject s, const data *d, const options *o, row *w, int *set) {
-  /* The first launch also loads the kernel. Its share of the warm-up is the least time that fp32 FMA needs; 0 for the others. */
+  /* The first launch also loads the kernel. Its share of the warm-up is the least time that fp32 FMA needs; 0 for the
+     others. */
   const int by_ffma = s < SUBJECT_CEILING && mode_of(s) == SGEMM_STRICT;
   double warm = by_ffma ? sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch / m->ffma_gflops * 1e-9 : 0.0;
   float ms = 0.0f;

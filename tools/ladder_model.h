@@ -12,8 +12,8 @@
 
 enum { RUNS_ON_GPU = 0, DEFAULT_M = 256, DEFAULT_N = 256, DEFAULT_K = 64 };
 
-/* What ptxas made of the variants that were compiled for an architecture: the variant, its registers for NN, NT, TN and TT, its
-   bytes of static shared memory for the same. A variant without an entry has no occupancy. */
+/* What ptxas made of the variants that were compiled for an architecture: the variant, its registers for NN, NT, TN and
+   TT, its bytes of static shared memory for the same. A variant without an entry has no occupancy. */
 enum { RESOURCE_CELLS = 9 };
 static const int resources_sm80[] = {
 #include "docs/measurements/registers_sm80.csv"
@@ -36,8 +36,9 @@ typedef struct gpu {
 } gpu;
 
 #define RESOURCES(arch) resources_##arch, sizeof resources_##arch / sizeof *resources_##arch
-/* {name, compute capability, architecture of the code, 1 for sm_90a, SMs, lanes, MHz; of an SM: threads, blocks, registers,
-   shared memory; of a block: shared memory, the part of it that is reserved; L2, GFLOP/s, GB/s}, and what ptxas said. */
+/* {name, compute capability, architecture of the code, 1 for sm_90a, SMs, lanes, MHz; of an SM: threads, blocks,
+   registers, shared memory; of a block: shared memory, the part of it that is reserved; L2, GFLOP/s, GB/s}, and what
+   ptxas said. */
 // clang-format off
 static const gpu gpus[] = {
   {"H200",    {"H200",             9, 0, 90, 0, 132, 128, 1980, 2048, 32, 65536, 228 << 10, 227 << 10, 1024, 60 << 20,
@@ -99,9 +100,8 @@ static int has_subject(subject s, const options *o) { return s == SUBJECT_PRODUC
 static void print_machine(const meter *m, const sgemm_params *p) {
   const sgemm_device *d = &m->gpu.device;
   (void)p;
-  printf(
-      "counted by the CPU model, roofs of %s: FMA peak %.1f TFLOP/s, memory %.2f TB/s, ridge at %.1f FLOP/byte\n",
-      d->name, d->peak_gflops * 1e-3, d->bandwidth_gbs * 1e-3, sgemm_ridge(d->peak_gflops, d->bandwidth_gbs));
+  printf("counted by the CPU model, roofs of %s: FMA peak %.1f TFLOP/s, memory %.2f TB/s, ridge at %.1f FLOP/byte\n",
+         d->name, d->peak_gflops * 1e-3, d->bandwidth_gbs * 1e-3, sgemm_ridge(d->peak_gflops, d->bandwidth_gbs));
 }
 
 static void print_legend(const report *r) {
@@ -123,8 +123,8 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
 }
 static void close_subject(meter *m) { (void)m; }
 
-/* The plan of a subject; of production without a workspace and without tma, so that one launch has all the counts. A variant
-   of tma that packs an operand does so in an earlier launch, which is not counted. */
+/* The plan of a subject; of production without a workspace and without tma, so that one launch has all the counts. A
+   variant of tma that packs an operand does so in an earlier launch, which is not counted. */
 static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
   return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_ANY, &m->gpu.device)
                                  : sgemm_variant_plan((sgemm_variant)s, p);
@@ -162,8 +162,7 @@ static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *
   const double wavefronts = (double)(c->shared_load_wavefronts + c->shared_store_wavefronts);
   const double memory = g->device.bandwidth_gbs * cells[COLUMN_global_flop_per_byte].number * 1e-3;
   const double shared = ratio(flops, wavefronts) * peak / (2.0 * g->device.lanes);
-  const double roof = fmin(peak,
-                           fmin(memory, shared)); /* NAN without shared memory: fmin() ignores it */
+  const double roof = fmin(peak, fmin(memory, shared)); /* NAN without shared memory: fmin() ignores it */
   cells[COLUMN_memory_roof_tflops].number = memory;
   cells[COLUMN_shared_roof_tflops].number = shared;
   cells[COLUMN_roof_tflops].number = roof;

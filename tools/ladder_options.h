@@ -33,20 +33,23 @@ static const char usage[] =
     "  --errors             on a GPU: the errors of production and cuBLAS and their ratio: the largest\n"
     "                       |C - double reference| / |A||B| of each shape. It implies --production\n"
     "modes of production, on a GPU\n"
-    "  --mode MODE,...      strict (default), tensor, tensor_full: a line and a score for each, for a tensor mode a second\n"
+    "  --mode MODE,...      strict (default), tensor, tensor_full: a line and a score for each, for a tensor mode a "
+    "second\n"
     "                       score over the shapes with m, n and k of 512 and more. It implies --production. A tensor "
     "mode\n"
     "                       has the workspace that sgemm_workspace_query() asks for; cuBLAS always has 32 MiB\n"
     "  --workspace MIB      the most workspace that strict production gets: 32, as cuBLAS, or 0\n"
     "  --prepared           the tensor modes with B prepared before the timing starts\n"
     "  --prepared-both      with A prepared as well: the time of the multiplying kernels alone; with --prepared, both\n"
-    "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers, fp16 at 3 k for tensor,\n"
+    "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers, fp16 at 3 k for "
+    "tensor,\n"
     "                       bf16 at 6 k for tensor_full, for every shape but batches; without this option for squares\n"
     "                       from 1024 on\n"
     "timing, on a GPU\n"
     "  --warm               L2-warm: repeated calls on the same matrices (default)\n"
     "  --cold               L2-cold: other matrices of twice the L2's size in between; with --warm both\n"
-    "  --time SECONDS       of a case at most, but 3 samples at least; 2 by default, 0.1 with --production-only. A case\n"
+    "  --time SECONDS       of a case at most, but 3 samples at least; 2 by default, 0.1 with --production-only. A "
+    "case\n"
     "                       ends sooner with 10 samples, 0.5 s and a spread below 0.5 %\n"
     "  --reps N             N samples a case, 1 to 4000\n"
     "rooflines, without a GPU\n"
@@ -66,8 +69,8 @@ typedef struct problem {
   char op[3]; /* NN, NT, TN or TT */
 } problem;
 
-/* A subject of measurement: a variant by its number, or one of these. Production is one subject for each sgemm_mode. There is a
-   ceiling for each tensor mode; its rate stands in another subject's line. */
+/* A subject of measurement: a variant by its number, or one of these. Production is one subject for each sgemm_mode.
+   There is a ceiling for each tensor mode; its rate stands in another subject's line. */
 typedef int subject;
 enum {
   MODE_COUNT = SGEMM_TENSOR_FULL + 1,

@@ -1,5 +1,5 @@
-/* machine.h: the memory of the device that a tool or a test was linked for, so that one source serves both: MACHINE_CUDA=1 for
-   the CUDA runtime's device memory, otherwise the host's for the CPU model. */
+/* machine.h: the memory of the device that a tool or a test was linked for, so that one source serves both:
+   MACHINE_CUDA=1 for the CUDA runtime's device memory, otherwise the host's for the CPU model. */
 #ifndef MACHINE_H
 #define MACHINE_H
 

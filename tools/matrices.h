@@ -1,5 +1,6 @@
-/* matrices.h: random numbers for the matrices of a multiplication, and the error of its result. MACHINE_CUDA=1: the GPU does both
-   (tools/matrices.cu), since the rows that are compared of a square of 16384 have 2^33 products, which take a host seconds. */
+/* matrices.h: random numbers for the matrices of a multiplication, and the error of its result. MACHINE_CUDA=1: the GPU
+   does both (tools/matrices.cu), since the rows that are compared of a square of 16384 have 2^33 products, which take a
+   host seconds. */
 #ifndef MATRICES_H
 #define MATRICES_H
 
@@ -8,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The rows of C that are compared: at least so many, and at least so many that they hold so many results; all, if there are
-   fewer. */
+/* The rows of C that are compared: at least so many, and at least so many that they hold so many results; all, if there
+   are fewer. */
 enum { COMPARED_ROWS = 32, COMPARED_RESULTS = 1024 };
 
 #ifdef __CUDACC__
@@ -62,7 +63,8 @@ int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
 int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
 
 /* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p is row-major and packed,
-   alpha 1, and C what one call makes of it for beta 0, else two of zeros: (1 + beta) op(A) op(B). 0, or a cudaError_t. */
+   alpha 1, and C what one call makes of it for beta 0, else two of zeros: (1 + beta) op(A) op(B). 0, or a cudaError_t.
+   */
 int matrices_error(const sgemm_params *p, double *worst);
 
 #ifdef __cplusplus

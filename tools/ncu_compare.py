@@ -4,8 +4,8 @@
   ncu_compare.py [--out DIR] [--ncu PROGRAM] BINARY MODEL.csv...     measure, then compare
   ncu_compare.py [--out DIR] --from DIR MODEL.csv...                 compare what an earlier run left in DIR
 
-BINARY is tools/counts.c for CUDA, each MODEL.csv what tools/counts.c prints on the CPU model; kernels, sizes and ops are
-taken from the CSV. Nsight Compute counts each kernel's one launch. DIR (default: .) receives
+BINARY is tools/counts.c for CUDA, each MODEL.csv what tools/counts.c prints on the CPU model; kernels, sizes and ops
+are taken from the CSV. Nsight Compute counts each kernel's one launch. DIR (default: .) receives
   device.txt              GPU, driver, ncu's version, date
   occupancy.csv           what BINARY printed: registers, shared memory and occupancy of each kernel
   <size>.ncu-rep          for each MODEL.csv ncu's report, from which the next three are

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """registers.py: writes docs/measurements/registers_*.csv, the registers and the static shared memory of every kernel.
 
-Called as registers.py [NVCC]; needs no GPU. Each line is a variant: the registers of a thread for the ops NN, NT, TN and TT,
-then the bytes of static shared memory of a block for the same. tools/ladder_model.h includes the files as they are, hence the
-comment and the commas at the ends. The line of a variant that the table no longer has does not compile; a variant without a
-line has no occupancy in the ladder.
+Called as registers.py [NVCC]; needs no GPU. Each line is a variant: the registers of a thread for the ops NN, NT, TN
+and TT, then the bytes of static shared memory of a block for the same. tools/ladder_model.h includes the files as they
+are, hence the comment and the commas at the ends. The line of a variant that the table no longer has does not compile;
+a variant without a line has no occupancy in the ladder.
 """
 import pathlib
 import re

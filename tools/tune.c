@@ -1,14 +1,14 @@
 /* tune.c: measures plans on a GPU and fits to their times the calibration that sgemm_select() estimates times with.
 
-     tune measure FILE.csv [SHAPES.csv]   times the plans of every compiled variant on this GPU, for shapes of its own or for
-                                          those of a file with columns name,m,n,k,batch,op; appends to FILE
+     tune measure FILE.csv [SHAPES.csv]   times the plans of every compiled variant on this GPU, for shapes of its own
+                                          or of a file with columns name,m,n,k,batch,op; appends to FILE
      tune check FILE.csv                  says how far the plans with the least estimated time are from the fastest ones
-     tune fit FILE.csv                    prints the constants that make the estimated times fit the measured ones, to replace
-                                          what stands between BEGIN calibration and END calibration in
-                                          sgemm/select/calibration_h200.h, then checks them; needs no GPU
+     tune fit FILE.csv                    prints the constants that make the estimated times fit the measured ones, to
+                                          replace what stands between BEGIN calibration and END calibration in
+                                          sgemm/select/calibration_h200.h, and checks them; needs no GPU
 
-   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds. A file of version 0.1 has ranks and
-   planes in place of the three of the plan; planes of a variant of tma is its stream_k there, where 1 means off. */
+   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds. A file of version 0.1 has ranks
+   and planes in place of the three of the plan; planes of a variant of tma is its stream_k there, where 1 means off. */
 #include "sgemm.h"
 #include "sgemm/geometry.h"
 #include "sgemm/args.h"
@@ -86,8 +86,8 @@ static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p,
   }
   if (us <= SLOWEST * *best)
     fprintf(b->out, "%lld,%lld,%lld,%lld,%s,%s,%d,%d,%d,%.3f\n", (long long)p->m, (long long)p->n, (long long)p->k,
-            (long long)p->batch, op, sgemm_variant_get(plan->variant)->name, plan->cluster_k, plan->split_k, plan->stream_k,
-            us);
+            (long long)p->batch, op, sgemm_variant_get(plan->variant)->name, plan->cluster_k, plan->split_k,
+            plan->stream_k, us);
   return 0;
 }
 
@@ -104,8 +104,8 @@ static int consider(bench *b, sgemm_plan *plan, const sgemm_params *p, const cha
 static int measure_tma(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const int slots = b->device.multiprocessors * v->resident;
-  const int even =
-      sgemm__even_stream_k((double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN), slots);
+  const int even = sgemm__even_stream_k((double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN),
+                                        slots);
   const int stream_k[] = {0, slots, even >= 2 && even != slots ? even : 0};
   sgemm_plan plan = sgemm__plain_plan(variant);
   int i, status = 0;
@@ -121,8 +121,7 @@ static int measure_tma(bench *b, sgemm_variant variant, const sgemm_params *p, c
 static int measure_splits(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
   static const int SPLIT_K[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const double tiles =
-      (double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN) * (double)p->batch;
+  const double tiles = (double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN) * (double)p->batch;
   sgemm_plan plan = sgemm__plain_plan(variant);
   int i, status = 0;
   for (plan.cluster_k = 1; plan.cluster_k <= 8; plan.cluster_k *= 2)
@@ -236,7 +235,8 @@ static int measure(const char *path, const char *shapes) {
 
 #endif
 
-/* The GPU; where there is none, the H200 that the committed times were measured on. Only what the estimate uses is set. */
+/* The GPU; where there is none, the H200 that the committed times were measured on. Only what the estimate uses is set.
+   */
 static sgemm_device tuned_device(void) {
   sgemm_device d;
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
@@ -320,7 +320,8 @@ static int parse_sample(sample *t, const char *line) {
 }
 
 static int same_shape(const sgemm_params *a, const sgemm_params *b) {
-  return a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && a->op_a == b->op_a && a->op_b == b->op_b;
+  return a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && a->op_a == b->op_a &&
+         a->op_b == b->op_b;
 }
 
 /* A variant that the table no longer has is passed over. */
@@ -487,8 +488,8 @@ static int has_entry(const samples *s, sgemm_variant variant) {
   return 1;
 }
 
-/* The text between BEGIN calibration and END calibration. The line of a variant in SGEMM_ESTIMATED that has an entry now has
-   to be deleted there. */
+/* The text between BEGIN calibration and END calibration. The line of a variant in SGEMM_ESTIMATED that has an entry
+   now has to be deleted there. */
 static void print_calibration(const samples *s, calibration *c) {
   constant list[CONSTANTS];
   char text[128];

@@ -1,10 +1,10 @@
-/* cpu/runtime/cuda_runtime.h: a stand-in for the CUDA runtime's header, so that a program written for a GPU runs on the CPU
-   model without a change: compile it with -Icpu/runtime and link cpu/sgemm.c. It has the calls and types that examples/ uses,
-   with the toolkit's names and signatures, and nothing else.
+/* cpu/runtime/cuda_runtime.h: a stand-in for the CUDA runtime's header, so that a program written for a GPU runs on the
+   CPU model without a change: compile it with -Icpu/runtime and link cpu/sgemm.c. It has the calls and types that
+   examples/ uses, with the toolkit's names and signatures, and nothing else.
 
-   Device memory is host memory, aligned to 256 bytes as cudaMalloc() aligns it. There is one device. A call of the CPU model
-   ends before it returns, so every copy is complete when it returns, a stream is a name without a queue, and there is never
-   anything to wait for. */
+   Device memory is host memory, aligned to 256 bytes as cudaMalloc() aligns it. There is one device. A call of the CPU
+   model ends before it returns, so every copy is complete when it returns, a stream is a name without a queue, and
+   there is never anything to wait for. */
 #ifndef SGEMM_CPU_CUDA_RUNTIME_H
 #define SGEMM_CPU_CUDA_RUNTIME_H
 
@@ -25,9 +25,7 @@ enum cudaMemcpyKind {
 typedef struct CUstream_st *cudaStream_t; /* sgemm_stream of sgemm.h */
 
 static inline const char *cudaGetErrorString(cudaError_t error) {
-  return error == cudaSuccess                ? "no error"
-         : error == cudaErrorMemoryAllocation ? "out of memory"
-                                              : "invalid argument";
+  return error == cudaSuccess ? "no error" : error == cudaErrorMemoryAllocation ? "out of memory" : "invalid argument";
 }
 
 /* ---- Device ------------------------------------------------------------------------------------------------------ */
