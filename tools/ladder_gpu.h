@@ -432,8 +432,8 @@ static int run_cublas(cublasHandle_t handle, const sgemm_params *p) {
                                           &p->beta, p->C, ldc, p->stride_c, (int)p->batch)) != CUBLAS_STATUS_SUCCESS;
 }
 
-/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode makes, in one sum.
-   */
+/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode makes, in one
+   sum. */
 static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
   const float one = 1.0f, zero = 0.0f;
   const cublasOperation_t a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;

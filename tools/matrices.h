@@ -63,8 +63,8 @@ int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
 int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
 
 /* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p is row-major and packed,
-   alpha 1, and C what one call makes of it for beta 0, else two of zeros: (1 + beta) op(A) op(B). 0, or a cudaError_t.
-   */
+   alpha 1, and C what one call makes of it for beta 0, else two of zeros: (1 + beta) op(A) op(B). 0, or a
+   cudaError_t. */
 int matrices_error(const sgemm_params *p, double *worst);
 
 #ifdef __cplusplus

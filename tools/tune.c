@@ -235,8 +235,8 @@ static int measure(const char *path, const char *shapes) {
 
 #endif
 
-/* The GPU; where there is none, the H200 that the committed times were measured on. Only what the estimate uses is set.
-   */
+/* The GPU; where there is none, the H200 that the committed times were measured on. Only what the estimate uses is
+   set. */
 static sgemm_device tuned_device(void) {
   sgemm_device d;
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
