@@ -1,24 +1,29 @@
-/* sgemm/stages/tensor.cuh: tensor modes: what the two engines share: work units, the guard, scales, the epilogue. */
+/* sgemm/stages/tensor.cuh: tensor modes: work units, guard, block scales and epilogue of both engines, wgmma and
+   mma. */
 #ifndef SGEMM_STAGES_TENSOR_CUH
 #define SGEMM_STAGES_TENSOR_CUH
 
-/* A row of SGEMM_TENSOR_VARIANTS: after inlining each member is a constant. */
+/* The columns of a variant of SGEMM_TENSOR_VARIANTS. After inlining each member is a constant. */
 typedef struct sgemm__tensor_shape {
   int format, BM, BN, WN, k_blocks, sets, bufs;
 } sgemm__tensor_shape;
 
-/* What a block computes: a tile of C and a part of its k. Blocks take work w, w + blocks, ... of all planes of all
-   tiles. */
+/* A work unit: a tile of C and one split-K partition of k. A persistent block computes units w, w + blocks, w + 2
+   blocks and so on, where w is its number. Units run through the tiles of a partition in raster order, then through the
+   partitions of a matrix, then through the batch. */
 typedef struct sgemm__tensor_unit {
-  int64_t row, col, batch, plane; /* of C: its first row and column */
-  int64_t begin, end;             /* chunks */
+  int64_t row, col;         /* first row and column of the tile in C */
+  int64_t batch, partition; /* matrix of the batch; split-K partition, 0 to split_k - 1 */
+  int64_t begin, end;       /* k-blocks begin to end - 1 */
 } sgemm__tensor_unit;
 
+/* Number of work units. */
 SGEMM__DEVICE int64_t sgemm__tensor_units(const sgemm__tensor_args *args) {
   const sgemm__args *p = &args->gemm;
   return (int64_t)p->tiles_m * p->tiles_n * args->split_k * p->batch;
 }
 
+/* Work unit number w. */
 SGEMM__DEVICE sgemm__tensor_unit sgemm__tensor_unit_at(const sgemm__tensor_args *args, const sgemm__tensor_shape *s,
                                                        int64_t w) {
   const sgemm__args *p = &args->gemm;
@@ -27,16 +32,17 @@ SGEMM__DEVICE sgemm__tensor_unit sgemm__tensor_unit_at(const sgemm__tensor_args 
   sgemm__tensor_unit unit;
   unit.row = (int64_t)at.row * s->BM;
   unit.col = (int64_t)at.col * s->BN;
-  unit.plane = w / tiles % args->split_k;
+  unit.partition = w / tiles % args->split_k;
   unit.batch = w / tiles / args->split_k;
-  unit.begin = unit.plane * (args->k_per_split / SGEMM__K_BLOCK);
+  unit.begin = unit.partition * (args->k_per_split / SGEMM__K_BLOCK);
   unit.end = unit.begin + args->k_per_split / SGEMM__K_BLOCK;
   unit.end = unit.end < k_blocks ? unit.end : k_blocks;
   return unit;
 }
 
-/* The fallback_reason of this call, which each block works out for itself and the first one writes down. By `threads`
-   threads, each warp of which arrives once at `found`; words: 2 of shared memory, 0 before. */
+/* The fallback reason of this call. Each block combines the flags of all of A and B, and block 0 writes the reason to
+   args->guard_word. The first `threads` threads of the block call it. words: 2 words of shared memory, 0 before the
+   call. found: an mbarrier at which each of these warps arrives once. */
 SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, uint32_t *words, sgemm__mbarrier *found,
                                     int threads) {
   const sgemm__args *p = &args->gemm;
@@ -61,7 +67,8 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, uint32_t *wo
   return fallback_reason;
 }
 
-/* Two neighbours of a row of C, the first at column col, as far as they lie inside. */
+/* Loads a pair of consecutive elements of a row of C, the first in column col. Elements outside of C leave c
+   unchanged. */
 SGEMM__DEVICE void sgemm__load_pair(const sgemm__args *p, const float *C, int64_t col, float *c) {
   if (col < p->n)
     c[0] = sgemm__load_result(C);
@@ -69,7 +76,7 @@ SGEMM__DEVICE void sgemm__load_pair(const sgemm__args *p, const float *C, int64_
     c[1] = sgemm__load_result(C + 1);
 }
 
-/* The same to C. pairs: 1 if each pair is inside C or outside, and aligned to 8 bytes. */
+/* Stores a pair to C. Elements outside of C are left out. pairs: 1 if n is even and pairs are aligned to 8 bytes. */
 SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, int pairs, float x, float y) {
   if (col < p->n && pairs)
     sgemm__store_global2(C, x, y);
@@ -81,13 +88,15 @@ SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col
   }
 }
 
-/* Where the chunks of a block's work are: the next of them, and the units of A, of B and of B before. */
+/* The k-blocks of a work unit in global memory: a cursor. */
 typedef struct sgemm__k_block_source {
-  int64_t k_block, end;
-  const char *a, *b;
-  const float *a_scales, *b_scales, *b_before;
+  int64_t k_block, end;             /* number of the next k-block; the number behind the last */
+  const char *a, *b;                /* terms of the tile's rows and columns in the next k-block */
+  const float *a_scales, *b_scales; /* block scales of the tile's rows and columns for the next k-block */
+  const float *b_before;            /* block scales of the columns for the 128 k before */
 } sgemm__k_block_source;
 
+/* The source at the first k-block of a work unit. There b_before is b_scales. */
 SGEMM__DEVICE sgemm__k_block_source sgemm__k_block_source_at(const sgemm__tensor_args *args,
                                                              const sgemm__tensor_shape *s,
                                                              const sgemm__tensor_unit *unit) {
@@ -106,9 +115,10 @@ SGEMM__DEVICE sgemm__k_block_source sgemm__k_block_source_at(const sgemm__tensor
   return from;
 }
 
-/* 1 if the next chunk begins 128 k, and with them new units. */
+/* 1 if this k-block is the first of 128 k, which have their own block scales. */
 SGEMM__DEVICE int sgemm__starts_scale(int64_t k_block) { return k_block % (SGEMM__SCALE_K / SGEMM__K_BLOCK) == 0; }
 
+/* Goes to the next k-block. */
 SGEMM__DEVICE void sgemm__k_block_source_advance(const sgemm__tensor_args *args, const sgemm__tensor_shape *s,
                                                  sgemm__k_block_source *from) {
   const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format));
@@ -122,8 +132,9 @@ SGEMM__DEVICE void sgemm__k_block_source_advance(const sgemm__tensor_args *args,
   from->k_block++;
 }
 
-/* Into B's new units, by the difference of their exponents: a thread's accumulators of 16 rows and so many columns, of
-   which now and before are the units. Most are what they were: 16 columns without a new one stay as they are. */
+/* Multiplies accumulators by the ratio of B's old block scales to the new ones, by subtracting exponents. acc: a
+   thread's accumulators of 16 rows and `columns` columns, a multiple of 16, 128 at most. now, before: the block scales
+   of these columns in shared memory. Block scales seldom change: 16 columns in which none does are skipped. */
 SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, const float *before) {
   const uint32_t differ = sgemm__vectors_differ(now, before, columns / 4);
   const int own = sgemm__thread() % 4 * 4;
@@ -145,40 +156,42 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
   }
 }
 
-/* What a thread owns of 16 rows and so many columns: columns 2q and 2q + 1 of every 8, of rows r and r + 8, where its
-   lane is 4r + q. C: its first result, at (row, col); last: B's units from there on. Constants, plain: all is inside,
-   aligned to 8 bytes, and C is not read; reads: beta asks for it. */
+/* C <- alpha * acc * block scale + beta * C for what a thread owns of 16 rows and `columns` columns: with lane 4r + q,
+   columns 2q and 2q + 1 of every 8, in rows r and r + 8 (PTX ISA, "Register Fragments and Shared Memory Matrix
+   Layouts"). C: address of the thread's first result, element (row, col). scales: B's last block scales, from that of
+   the thread's first column on, see sgemm__scale_offset(). full: 1 if all results lie inside C, pairs are aligned to 8
+   bytes and beta is 0. reads_c: 1 if beta is not 0. Both are literals. */
 SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, float *C, int64_t row, int64_t col,
-                                            int columns, const float *last, int plain, int reads, const float *acc) {
+                                            int columns, const float *scales, int full, int reads_c, const float *acc) {
   const sgemm__args *p = &args->gemm;
   const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
   int g, j;
   SGEMM__UNROLL
   for (g = 0; g < columns / 16; g++) {
-    float scale[4];      /* of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
-    float c[8] = {0.0f}; /* C's pairs, in the order of j */
-    sgemm__load_global4(scale, last + g * 16);
-    if (reads) {
+    float scale[4];      /* block scales of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
+    float c[8] = {0.0f}; /* 4 pairs of C: rows r and r + 8, columns 2q and 2q + 8 */
+    sgemm__load_global4(scale, scales + g * 16);
+    if (reads_c) {
       SGEMM__UNROLL
-      for (j = 0; j < 4; j++) /* all under way before the first is used */
+      for (j = 0; j < 4; j++) /* four pairs are in flight before the first is used */
         if (row + j / 2 * 8 < p->m)
           sgemm__load_pair(p, C + j / 2 * 8 * p->ldc + g * 16 + j % 2 * 8, col + g * 16 + j % 2 * 8, c + j * 2);
     }
     SGEMM__UNROLL
     for (j = 0; j < 4; j++) {
-      const int down = j / 2 * 8, across = g * 16 + j % 2 * 8;
+      const int row_offset = j / 2 * 8, col_offset = g * 16 + j % 2 * 8;
       const float *pair = acc + g * 8 + j % 2 * 4 + j / 2 * 2;
-      const float x = sgemm__epilogue(p, reads, pair[0] * scale[j % 2 * 2], c[j * 2]);
-      const float y = sgemm__epilogue(p, reads, pair[1] * scale[j % 2 * 2 + 1], c[j * 2 + 1]);
-      if (plain)
-        sgemm__store_global2(C + down * p->ldc + across, x, y);
-      else if (row + down < p->m)
-        sgemm__store_pair(p, C + down * p->ldc + across, col + across, pairs, x, y);
+      const float x = sgemm__epilogue(p, reads_c, pair[0] * scale[j % 2 * 2], c[j * 2]);
+      const float y = sgemm__epilogue(p, reads_c, pair[1] * scale[j % 2 * 2 + 1], c[j * 2 + 1]);
+      if (full)
+        sgemm__store_global2(C + row_offset * p->ldc + col_offset, x, y);
+      else if (row + row_offset < p->m)
+        sgemm__store_pair(p, C + row_offset * p->ldc + col_offset, col + col_offset, pairs, x, y);
     }
   }
 }
 
-/* The epilogue of 16 rows and so many columns of a tile, from its (tile_row, tile_col) on. */
+/* The epilogue of a warp for 16 rows and `columns` columns of a tile, from (tile_row, tile_col) on. */
 SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit, int tile_row,
                                        int tile_col, int columns, const float *acc) {
   const sgemm__args *p = &args->gemm;
@@ -186,15 +199,15 @@ SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sge
   const int64_t row = unit->row + tile_row, col = unit->col + tile_col;
   const int64_t b_block = (args->b.batch > 1 ? unit->batch : 0) * sgemm__scale_blocks(p->k) +
                           (unit->end - 1) / k_blocks_per_scale;
-  const float *last = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
-  float *C = p->C + unit->batch * p->stride_c + unit->plane * args->split_stride + (row + lane / 4) * p->ldc + col +
+  const float *scales = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
+  float *C = p->C + unit->batch * p->stride_c + unit->partition * args->split_stride + (row + lane / 4) * p->ldc + col +
              lane % 4 * 2;
   if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
-    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, last, 1, 0, acc);
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 1, 0, acc);
   else if (p->beta == 0.0f)
-    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, 0, acc);
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 0, acc);
   else
-    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, last, 0, 1, acc);
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 1, acc);
 }
 
 #endif /* SGEMM_STAGES_TENSOR_CUH */

@@ -1,10 +1,12 @@
-/* sgemm/stages/tensor_mma.cuh: tensor engine mma (sm_80 and later): mma.sync, a warp at a time. */
+/* sgemm/stages/tensor_mma.cuh: tensor engine mma (sm_80 and later): mma.sync and ldmatrix, 8 warps. */
 #ifndef SGEMM_STAGES_TENSOR_MMA_CUH
 #define SGEMM_STAGES_TENSOR_MMA_CUH
 
 #if SGEMM__HAS_MMA
 
-/* The block copies the next chunk of a source, where there is one. */
+/* Copies the next k-block of a source to shared memory with cp.async, if there is one: the terms of A and B, and with
+   the first k-block of 128 k the block scales of A and B, and B's of the 128 k before. All threads of the block call
+   it. */
 SGEMM__DEVICE void sgemm__copy_k_block(const sgemm__tensor_args *args, const sgemm__tensor_shape *s,
                                        sgemm__k_block_source *from, float *to) {
   const int row_floats = SGEMM__ROW_BYTES(sgemm__terms(s->format)) / 4, threads = SGEMM__TENSOR_THREADS_mma;
@@ -27,19 +29,9 @@ SGEMM__DEVICE void sgemm__copy_k_block(const sgemm__tensor_args *args, const sge
   sgemm__k_block_source_advance(args, s, from);
 }
 
-/* 8 warps, each of 64 rows, in 4 pieces of 16, and WN columns. B's fragments of a chunk stay in registers while A's
-   pass, piece by piece. acc: 2 WN registers, in units of B's columns as with wgmma; sum: WN/2; a_unit: 8; a: 2 a part;
-   b: WN/8 a part. */
-SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, float *tiles,
-                                     float *acc, float *sum, float *a_scale, sgemm__fragment *a, sgemm__fragment *b) {
-  const int terms = sgemm__terms(s->format), group = SGEMM__GROUP_BYTES * terms;
-  const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, terms);
-  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32;
-  const int row = warp / (s->BN / s->WN) * 64, col = warp % (s->BN / s->WN) * s->WN; /* of the warp, in the tile */
-  char *shared = (char *)tiles;
-  int64_t w, c;
-  int i, g, h, j, term, product;
-  /* The guard has its words where the first chunk goes: tiles take all that there is. */
+/* The fallback reason. The guard's words and mbarrier use the memory of the first buffer: the buffers take all shared
+   memory. */
+SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, float *tiles) {
   uint32_t *words = (uint32_t *)tiles;
   sgemm__mbarrier *found = (sgemm__mbarrier *)(tiles + 4);
   if (sgemm__thread() == 0) {
@@ -47,7 +39,23 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
     sgemm__mbarrier_init(found, SGEMM__TENSOR_THREADS_mma / 32);
   }
   sgemm__barrier();
-  if (sgemm__guard(args, words, found, SGEMM__TENSOR_THREADS_mma) != 0)
+  return sgemm__guard(args, words, found, SGEMM__TENSOR_THREADS_mma);
+}
+
+/* The body of the engine mma: 8 warps, each of 64 rows and WN columns. B's fragments of a k-block stay in registers
+   while the warp multiplies A's rows, 16 at a time. The accumulators are divided by B's block scales, which change
+   every 128 k. The promotion interval is one k-block. acc: 2 WN registers. sum: WN / 2. a_scale: 8. a: 2 fragments per
+   term. b: WN / 8 fragments per term. */
+SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, float *tiles,
+                                     float *acc, float *sum, float *a_scale, sgemm__fragment *a, sgemm__fragment *b) {
+  const int terms = sgemm__terms(s->format), group = SGEMM__GROUP_BYTES * terms; /* bytes of 8 rows of a k-block */
+  const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, terms);
+  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32;
+  const int row = warp / (s->BN / s->WN) * 64, col = warp % (s->BN / s->WN) * s->WN; /* of the warp, in the tile */
+  char *shared = (char *)tiles;
+  int64_t w, c;
+  int i, g, h, j, term, product;
+  if (sgemm__guard_in_buffer(args, tiles) != 0)
     return;
   for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
     const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
@@ -55,7 +63,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
     SGEMM__UNROLL
     for (j = 0; j < 2 * s->WN; j++)
       acc[j] = 0.0f;
-    sgemm__barrier(); /* nobody reads the last tile any more, or the guard's words */
+    sgemm__barrier(); /* all warps have read the last unit's buffers, and the guard's words */
     SGEMM__UNROLL
     for (i = 0; i < s->bufs - 1; i++) {
       sgemm__copy_k_block(args, s, &source, (float *)(shared + i * buffer));
@@ -88,14 +96,13 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
           sgemm__load_fragment_b(b + g * terms + term, from_b + g * group + term * SGEMM__GROUP_BYTES);
       }
       SGEMM__UNROLL
-      for (h = 0; h < 4; h++) {
+      for (h = 0; h < 4; h++) { /* 16 rows */
         SGEMM__UNROLL
         for (term = 0; term < terms; term++) {
           const char *from = from_a + 2 * h * group + term * SGEMM__GROUP_BYTES;
           sgemm__load_fragment_a(a + term, from, group);
-          sgemm__load_fragment_a(a + terms + term, from + 256, group); /* the other 16 k: 2 matrices on */
+          sgemm__load_fragment_a(a + terms + term, from + 256, group); /* the second 16 k, 2 matrices further on */
         }
-        /* Multiply. */
         SGEMM__UNROLL
         for (product = 0; product < sgemm__products(s->format); product++) {
           const int of_a = sgemm__term_a(s->format, product), of_b = sgemm__term_b(s->format, product);
@@ -106,7 +113,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
               sgemm__mma(sum + g * 4, a + j * terms + of_a, b + g * terms + of_b, j, product + j > 0, s->format);
           }
         }
-        /* Promote. */
+        /* Promotion. */
         SGEMM__UNROLL
         for (j = 0; j < s->WN / 2; j++)
           acc[h * (s->WN / 2) + j] = sgemm__fma(sum[j], a_scale[2 * h + (j % 4 < 2 ? 0 : 1)], acc[h * (s->WN / 2) + j]);
@@ -132,7 +139,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
   }
 #else
 #define SGEMM__TENSOR_BODY_mma(BM, BN, WN, terms, sets, bufs)                                                          \
-  (void)shape, (void)args; /* sgemm_device.code_arch says so */
+  (void)shape, (void)args; /* no code: see sgemm_device.code_arch */
 #endif
 
 #define SGEMM__TENSOR_RULES_mma(name, format, BM, BN, WN, k_blocks, sets, bufs)                                        \

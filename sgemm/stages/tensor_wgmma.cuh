@@ -4,13 +4,15 @@
 
 #if SGEMM__HAS_SM90A
 
-/* The warpgroup that copies: one thread of it fills buffer after buffer, as the others empty them. All buffers are
-   filled once while the guard is still at work; if it fires, the others set *stop before they empty the first. */
+/* The producer, one thread: fills one buffer per k-block with the terms of A and B, as soon as the buffer is empty. The
+   first k-block of 128 k brings the block scales of A and B, and B's of the 128 k before, too. All buffers are filled
+   once while the consumers still compute the fallback reason. If there is one, they set *stop before they arrive at
+   `empty` for the first time. */
 SGEMM__DEVICE void sgemm__produce_k_blocks(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, char *shared,
                                            sgemm__mbarrier *full, sgemm__mbarrier *empty, const uint32_t *stop) {
   const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format));
   int64_t w;
-  int i = 0, parity = 1, first_round = 1; /* which finds all buffers empty */
+  int i = 0, parity = 1, first_pass = 1; /* parity of the phase before the first: the first wait returns at once */
   for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
     const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
     sgemm__k_block_source from = sgemm__k_block_source_at(args, s, &unit);
@@ -18,14 +20,15 @@ SGEMM__DEVICE void sgemm__produce_k_blocks(const sgemm__tensor_args *args, const
     for (; from.k_block < from.end; sgemm__k_block_source_advance(args, s, &from)) {
       char *to = shared + i * SGEMM__BUFFER_BYTES(s->BM, s->BN, sgemm__terms(s->format));
       float *to_scales = (float *)(to + SGEMM__K_BLOCK_BYTES(s->BM, s->BN, sgemm__terms(s->format)));
-      const int fresh = sgemm__starts_scale(from.k_block);
+      const int new_scales = sgemm__starts_scale(from.k_block);
       sgemm__mbarrier_wait(empty + i, parity);
-      if (!first_round && *(const volatile uint32_t *)stop)
+      if (!first_pass && *(const volatile uint32_t *)stop)
         return;
-      sgemm__mbarrier_arrive_expect_tx(full + i, (s->BM + s->BN) * row_bytes + (fresh ? 4 * s->BM + 8 * s->BN : 0));
+      sgemm__mbarrier_arrive_expect_tx(full + i,
+                                       (s->BM + s->BN) * row_bytes + (new_scales ? 4 * s->BM + 8 * s->BN : 0));
       sgemm__copy_bulk(to, from.a, s->BM * row_bytes, full + i);
       sgemm__copy_bulk(to + s->BM * row_bytes, from.b, s->BN * row_bytes, full + i);
-      if (fresh) {
+      if (new_scales) {
         sgemm__copy_bulk(to_scales, from.a_scales, 4 * s->BM, full + i);
         sgemm__copy_bulk(to_scales + s->BM, from.b_scales, 4 * s->BN, full + i);
         sgemm__copy_bulk(to_scales + s->BM + s->BN, from.b_before, 4 * s->BN, full + i);
@@ -33,35 +36,94 @@ SGEMM__DEVICE void sgemm__produce_k_blocks(const sgemm__tensor_args *args, const
       if (++i == s->bufs) {
         i = 0;
         parity ^= 1;
-        first_round = 0;
+        first_pass = 0;
       }
     }
   }
 }
 
-/* Two warpgroups of 64 rows each that multiply, one that copies; blocks stay for tile after tile. The two take turns in
-   giving the tensor cores work, so that one promotes while the other one's products are under way; left alone they come
-   to promote at the same time. The accumulators are in units of B's columns, which change every 128 k. acc: BN/2
-   registers, sum: WN/2 each. */
+/* Initializes the mbarriers and the words of shared memory: words[0] and words[1] for the guard, words[2] = *stop. full
+   and empty: one mbarrier per buffer. found: for the guard. */
+SGEMM__DEVICE void sgemm__init_wgmma_barriers(const sgemm__tensor_shape *s, sgemm__mbarrier *full,
+                                              sgemm__mbarrier *empty, sgemm__mbarrier *found, uint32_t *words) {
+  if (sgemm__thread() < 3)
+    words[sgemm__thread()] = 0;
+  if (sgemm__thread() == 0)
+    sgemm__mbarrier_init(found, 8); /* consumer warps */
+  if (sgemm__thread() < s->bufs) {
+    sgemm__mbarrier_init(full + sgemm__thread(), 1);
+    sgemm__mbarrier_init(empty + sgemm__thread(), 8); /* consumer warps */
+  }
+  sgemm__mbarrier_init_fence();
+  sgemm__barrier();
+}
+
+/* Buffers that the producer fills without waiting for a consumer: one per k-block of the block's work units, s->bufs or
+   more if there are so many k-blocks. */
+SGEMM__DEVICE int64_t sgemm__buffers_in_flight(const sgemm__tensor_args *args, const sgemm__tensor_shape *s) {
+  int64_t w, filled = 0;
+  for (w = sgemm__block_x(); w < sgemm__tensor_units(args) && filled < s->bufs; w += sgemm__grid_x()) {
+    const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
+    filled += unit.end - unit.begin;
+  }
+  return filled;
+}
+
+/* Issues the wgmma instructions of a promotion interval, s->k_blocks k-blocks of 32 k, for 64 rows and s->WN columns,
+   and commits them as one group (PTX ISA, "wgmma.mma_async"). a, b: descriptors of the rows and of the columns in the
+   first of the buffers. sum: s->sets accumulator sets of WN / 2 registers, which start from 0. Small products, which
+   come first, all go to the first set. The large products, which come last, fill one set after the other. */
+SGEMM__DEVICE void sgemm__issue_products(const sgemm__tensor_shape *s, sgemm__matrix_descriptor a,
+                                         sgemm__matrix_descriptor b, float *sum) {
+  const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, sgemm__terms(s->format));
+  int product, j;
+  sgemm__wgmma_fence();
+  SGEMM__UNROLL
+  for (product = 0; product < sgemm__products(s->format); product++) {
+    SGEMM__UNROLL
+    for (j = 0; j < 2 * s->k_blocks; j++) { /* 16 k: 2 matrices of 128 bytes */
+      const int at = j / 2 * buffer + j % 2 * 256;
+      const int large = product == sgemm__products(s->format) - 1, ks = 2 * s->k_blocks / s->sets;
+      const int into = large ? j / ks : 0, begins = large && into > 0 ? j % ks == 0 : product + j == 0;
+      sgemm__wgmma(sum + into * (s->WN / 2),
+                   sgemm__matrix_descriptor_advance(a, at + sgemm__term_a(s->format, product) * SGEMM__GROUP_BYTES),
+                   sgemm__matrix_descriptor_advance(b, at + sgemm__term_b(s->format, product) * SGEMM__GROUP_BYTES),
+                   !begins, s->format, s->WN);
+    }
+  }
+  sgemm__wgmma_commit();
+}
+
+/* Promotion: acc += (sum of the accumulator sets) * A's block scale, in fp32. a_scale0: of the thread's row r;
+   a_scale8: of row r + 8. */
+SGEMM__DEVICE void sgemm__promote(const sgemm__tensor_shape *s, const float *sum, float a_scale0, float a_scale8,
+                                  float *acc) {
+  int j, set;
+  SGEMM__UNROLL
+  for (j = 0; j < s->WN / 2; j++) {
+    float all = sum[j];
+    SGEMM__UNROLL
+    for (set = 1; set < s->sets; set++)
+      all += sum[set * (s->WN / 2) + j];
+    acc[j] = sgemm__fma(all, j % 4 < 2 ? a_scale0 : a_scale8, acc[j]);
+  }
+}
+
+/* The body of the engine wgmma: two consumer warpgroups of 64 rows each, a producer, persistent blocks. The consumer
+   warpgroups issue their products alternately, ordered by named barriers, as CUTLASS does in its ping-pong kernels: one
+   promotes while the tensor cores multiply for the other. Without the order both come to promote at the same time
+   (docs/notebook/tensor.md, "What helped"). The accumulators are divided by B's block scales, which change every 128 k.
+   words: 3. acc: BN / 2 registers. sum: WN / 2 for each of s->sets accumulator sets. */
 SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, float *tiles,
                                        sgemm__mbarrier *full, uint32_t *words, float *acc, float *sum) {
-  const int terms = sgemm__terms(s->format), group = SGEMM__GROUP_BYTES * terms;
+  const int terms = sgemm__terms(s->format), group = SGEMM__GROUP_BYTES * terms; /* bytes of 8 rows of a k-block */
   const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, terms);
   const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32, warpgroup = warp / 4;
   char *shared = (char *)tiles;
   sgemm__mbarrier *empty = full + s->bufs, *found = empty + s->bufs;
   int64_t w, c;
-  int i = 0, parity = 0, h, j, product, other;
-  if (sgemm__thread() < 3)
-    words[sgemm__thread()] = 0;
-  if (sgemm__thread() == 0)
-    sgemm__mbarrier_init(found, 8);
-  if (sgemm__thread() < s->bufs) {
-    sgemm__mbarrier_init(full + sgemm__thread(), 1);
-    sgemm__mbarrier_init(empty + sgemm__thread(), 8); /* warps that multiply */
-  }
-  sgemm__mbarrier_init_fence();
-  sgemm__barrier();
+  int i = 0, parity = 0, h, j;
+  sgemm__init_wgmma_barriers(s, full, empty, found, words);
   if (warp >= 8) {
     sgemm__setmaxnreg_tensor_producer();
     if (sgemm__thread() == 8 * 32)
@@ -70,12 +132,8 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
   }
   sgemm__setmaxnreg_tensor_consumer();
   if (sgemm__guard(args, words, found, 256) != 0) {
-    /* The copies that are under way must end before the block does. */
-    int64_t filled = 0;
-    for (w = sgemm__block_x(); w < sgemm__tensor_units(args) && filled < s->bufs; w += sgemm__grid_x()) {
-      const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
-      filled += unit.end - unit.begin;
-    }
+    /* The copies in flight must end before the block does. Then the producer is told to stop. */
+    const int64_t filled = sgemm__buffers_in_flight(args, s);
     for (j = 0; j < s->bufs && j < filled; j++)
       sgemm__mbarrier_wait(full + j, 0);
     if (lane == 0) {
@@ -89,7 +147,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
     sgemm__order_arrive(0);
   for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
     const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
-    float a_scale0 = 1.0f, a_scale8 = 1.0f; /* of the thread's row, and of the one 8 below */
+    float a_scale0 = 1.0f, a_scale8 = 1.0f; /* of the thread's row r, and of row r + 8 */
     SGEMM__UNROLL
     for (j = 0; j < s->BN / 2; j++)
       acc[j] = 0.0f;
@@ -100,42 +158,23 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
       const float *b_scales = a_scales + s->BM;
       const sgemm__matrix_descriptor a = sgemm__matrix_descriptor_at(from + warpgroup * 8 * group, group);
       const sgemm__matrix_descriptor b = sgemm__matrix_descriptor_at(from + s->BM / 8 * group, group);
-      const int fresh = sgemm__starts_scale(c);
+      const int new_scales = sgemm__starts_scale(c);
       SGEMM__UNROLL
       for (j = 0; j < s->k_blocks; j++)
         sgemm__mbarrier_wait(full + i + j, parity);
-      if (fresh) {
+      if (new_scales) {
         a_scale0 = sgemm__load_shared(a_scales + sgemm__scale_offset(warp * 16 + lane / 4));
         a_scale8 = sgemm__load_shared(a_scales + sgemm__scale_offset(warp * 16 + lane / 4 + 8));
       }
       SGEMM__UNROLL
-      for (h = 0; h < s->BN / s->WN; h++) {
-        /* Multiply. */
+      for (h = 0; h < s->BN / s->WN; h++) { /* WN columns */
         sgemm__order_wait(warpgroup);
-        sgemm__wgmma_fence();
-        SGEMM__UNROLL
-        for (product = 0; product < sgemm__products(s->format); product++) {
-          SGEMM__UNROLL
-          for (j = 0; j < 2 * s->k_blocks; j++) { /* 16 k: 2 matrices */
-            const int at = j / 2 * buffer + j % 2 * 256;
-            /* The large products, which come last, fill one sum after the other; the small ones are all in the first.
-               */
-            const int large = product == sgemm__products(s->format) - 1, ks = 2 * s->k_blocks / s->sets;
-            const int into = large ? j / ks : 0, begins = large && into > 0 ? j % ks == 0 : product + j == 0;
-            sgemm__wgmma(
-                sum + into * (s->WN / 2),
-                sgemm__matrix_descriptor_advance(a, at + sgemm__term_a(s->format, product) * SGEMM__GROUP_BYTES),
-                sgemm__matrix_descriptor_advance(b, at + sgemm__term_b(s->format, product) * SGEMM__GROUP_BYTES +
-                                                        h * (s->WN / 8) * group),
-                !begins, s->format, s->WN);
-          }
-        }
-        sgemm__wgmma_commit();
+        sgemm__issue_products(s, a, sgemm__matrix_descriptor_advance(b, h * (s->WN / 8) * group), sum);
         sgemm__order_arrive(1 - warpgroup);
-        if (fresh) /* meanwhile */
+        if (new_scales) /* while the tensor cores multiply */
           sgemm__rescale(acc + h * (s->WN / 2), s->WN, b_scales + h * s->WN, b_scales + s->BN + h * s->WN);
         sgemm__wgmma_wait(sum, s->WN / 2 * s->sets);
-        if (h == s->BN / s->WN - 1) { /* nobody of this warp reads the buffers any more */
+        if (h == s->BN / s->WN - 1) { /* the warp reads the buffers no more */
           sgemm__warp_barrier();
           if (lane == 0) {
             SGEMM__UNROLL
@@ -143,15 +182,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
               sgemm__mbarrier_arrive(empty + i + j);
           }
         }
-        /* Promote. */
-        SGEMM__UNROLL
-        for (j = 0; j < s->WN / 2; j++) {
-          float all = sum[j];
-          SGEMM__UNROLL
-          for (other = 1; other < s->sets; other++)
-            all += sum[other * (s->WN / 2) + j];
-          acc[h * (s->WN / 2) + j] = sgemm__fma(all, j % 4 < 2 ? a_scale0 : a_scale8, acc[h * (s->WN / 2) + j]);
-        }
+        sgemm__promote(s, sum, a_scale0, a_scale8, acc + h * (s->WN / 2));
       }
       i += s->k_blocks;
       if (i == s->bufs) {
@@ -178,7 +209,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
   }
 #else
 #define SGEMM__TENSOR_BODY_wgmma(BM, BN, WN, terms, sets, bufs)                                                        \
-  (void)shape, (void)args; /* no code: sgemm_device.has_sm90a_code says so at run time */
+  (void)shape, (void)args; /* no code: see sgemm_device.has_sm90a_code */
 #endif
 
 #define SGEMM__TENSOR_RULES_wgmma(name, format, BM, BN, WN, k_blocks, sets, bufs)                                      \
