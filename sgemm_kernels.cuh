@@ -218,7 +218,7 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIA
 /* The kernels that belong to no strict variant, in the order of their numbers in sgemm/args.h. */
 #define SGEMM__X(format, terms, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
-static const sgemm__kernel sgemm__other_kernels[] = {
+static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
     SGEMM__KERNEL_POINTER(sgemm_reduce_split_k), SGEMM__KERNEL_POINTER(sgemm_pack),
     SGEMM__KERNEL_POINTER(sgemm_reduce_stream_k),
     SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
