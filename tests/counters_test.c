@@ -26,6 +26,12 @@ static float *operand(int64_t count) {
   return x;
 }
 
+/* 1 in the quick tier, where each pair of ops takes a part of a property's cases; 0 with SGEMM_TEST_FULL=1. */
+static int reduced(void) {
+  const char *full = getenv("SGEMM_TEST_FULL");
+  return full == NULL || strcmp(full, "1") != 0;
+}
+
 /* Rows of C begin on 16 bytes, so that 128-bit stores meet its right edge. */
 static int64_t ldc_of(size s) { return sgemm__ceil_div(s.n, 4) * 4; }
 
@@ -449,7 +455,7 @@ static void edges(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int ops, i;
   for (ops = NN; ops <= TT; ops++)
-    for (i = 0; i < 4; i++) {
+    for (i = reduced() ? ops : 0; i < (reduced() ? ops + 1 : 4); i++) {
       const size s = {v->BM + 1 + 2 * i, 2 * v->BN - 3 + 3 * i, 2 * v->BK + 5 + i};
       const size read = reads_ahead(v) ? covered(v, s) : s;
       const sgemm_counts c = counts_of(variant, ops, s, 0.0f), b = counts_of(variant, ops, s, 1.0f);
@@ -492,6 +498,8 @@ static void splits(sgemm_variant variant) {
   for (ops = NN; ops <= TT && can_split(v); ops++) {
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
     for (cluster_k = 2; cluster_k <= 8 && v->cluster_split_k; cluster_k *= 2) {
+      if (reduced() && cluster_k != 2 << ops % 3)
+        continue;
       const sgemm_counts c = counts_of_plan(variant, cluster_k, 1, ops, s, 0.0f);
       const int64_t warps = results / (v->TM * v->TN) * v->slice_k / 32 * cluster_k,
                     sums = results * (cluster_k - 1) * v->slice_k;
@@ -521,6 +529,8 @@ static void splits(sgemm_variant variant) {
       COUNT(v, ops, &six, global_store_bytes, 4 * tile * 6);
     }
     for (split_k = 2; split_k <= 7 && !v->uses_tma; split_k += 5) {
+      if (reduced() && split_k != (ops % 2 ? 7 : 2))
+        continue;
       const sgemm_counts c = counts_of_plan(variant, 1, split_k, ops, s, 0.5f);
       COUNT(v, ops, &c, fma_threads, results);
       COUNT(v, ops, &c, global_load_bytes, 4 * results * (split_k + 1));
@@ -546,6 +556,8 @@ static void schedules(sgemm_variant variant) {
     sgemm_counts first;
     for (i = 0; i < 4; i++) {
       sgemm_counts c;
+      if (reduced() && i != 0 && i != 1 + ops % 3)
+        continue;
       sgemm_model_set(&models[i]);
       c = counts_of(variant, ops, s, 0.5f);
       first = i == 0 ? c : first;
