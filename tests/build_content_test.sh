@@ -9,7 +9,7 @@ set -euo pipefail
 cat > "$work/rows.c" <<'TABLE'
 #include "sgemm.h"
 #define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                         \
-  ROW stage production SGEMM__NAME(stage, BM, BN, BK, TM, TN)
+  ROW stage production sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN
 SGEMM_VARIANTS(ROW_OF)
 TABLE
 gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
@@ -47,8 +47,8 @@ ptx() {
 
 # linked NAME WANTED PROGRAM: the kernels that a program was linked with, by the names of nvcc's stubs.
 linked() {
-  same "$1" "$2" "$(nm --defined-only "$3" | sed -nE 's/.* _Z[0-9]+__device_stub__Z[0-9]+(sgemm_[a-z0-9_]+)11sgemm__args.*/\1/p' |
-    sort -u)"
+  same "$1" "$2" "$(nm --defined-only "$3" |
+    perl -ne 'print substr($2, 0, $1), "\n" if /__device_stub__Z(\d+)(sgemm_\w+)$/' | sort -u)"
 }
 
 if [ $# -eq 2 ]; then

@@ -5,6 +5,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d "${TEST_TMPDIR:-${TMPDIR:-/tmp}}/sgemm_cases.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+trap 'echo "FAILED line $LINENO of $0: $BASH_COMMAND"' ERR
 export LC_ALL=C # compilers quote and translate by locale
 
 passed=0 failed=0 skipped=0
