@@ -2,129 +2,149 @@
 #ifndef SGEMM_STAGES_STREAM_K_CUH
 #define SGEMM_STAGES_STREAM_K_CUH
 
-/* What a block of tma computes: a tile, or a share of its k. */
+/* A work unit of a block of the stage tma: all iterations of a tile, or some of them. An iteration is BK of k, one
+   buffer of shared memory. */
 typedef struct sgemm__work_unit {
-  uint32_t tile, matrix;
-  int begin, steps; /* of BK */
-  int64_t partial;  /* which partial tile of the workspace it writes; -1: C itself */
+  uint32_t tile, matrix; /* number of the tile in raster order; number of its matrix in the batch */
+  int begin, iterations; /* first iteration in the tile, from 0 on; number of iterations */
+  int64_t partial;       /* number of the partial tile in the workspace that receives the sums; -1: C receives them */
 } sgemm__work_unit;
 
-/* Tiles, of all the batch, that make whole rounds of the blocks that share; all tiles where none do. */
+/* Number of data-parallel tiles in all matrices of the batch. One block computes all of k of each. With stream-K off
+   all tiles are data-parallel. Stream-K tiles have the numbers behind them. */
 SGEMM__DEVICE uint32_t sgemm__data_parallel_tiles(const sgemm__tma_args *args) {
   const sgemm__args *p = &args->gemm;
   return p->tiles_m * p->tiles_n * (uint32_t)p->batch - args->stream_k_tiles;
 }
 
-/* The first of the steps of BK, of all shared tiles one behind the other, that a share gets: share /
-   args->stream_k_units of them, rounded down. So each tile begins with a share where shares are a multiple of tiles.
-   args->unit_iterations was rounded up, by what makes less than 2^-16 of a step here; true quotients are whole or 1 /
-   args->stream_k_units and more below the next whole. All steps are fewer than 2^31, so that this is right for one
-   share beyond the last, too. */
-SGEMM__DEVICE uint32_t sgemm__unit_begin(const sgemm__tma_args *args, uint32_t share) {
-  return (uint32_t)(share * args->unit_iterations >> 32);
+/* First iteration of stream-K unit `unit`, 0 to args->stream_k_units, among the iterations of all stream-K tiles, tile
+   after tile: unit * iterations / args->stream_k_units, rounded down. So each tile begins with a unit if the number of
+   units is a multiple of the number of tiles. For unit = args->stream_k_units it is the number of iterations.
+   The result is exact. The host rounds args->unit_iterations up, which adds less than 2^-16 iterations to the product.
+   A true quotient is an integer or lies at least 1 / args->stream_k_units below the next one, and there are fewer than
+   2^31 iterations. */
+SGEMM__DEVICE uint32_t sgemm__unit_begin(const sgemm__tma_args *args, uint32_t unit) {
+  return (uint32_t)(unit * args->unit_iterations >> 32);
 }
 
-/* The share that has the first of the steps of shared tile `index`. */
-SGEMM__DEVICE uint32_t sgemm__unit_with(const sgemm__tma_args *args, uint32_t index, uint32_t steps) {
-  const uint32_t share = index * args->stream_k_units /
-                         args->stream_k_tiles; /* or the next, if it was rounded down to the same step */
-  return share + (sgemm__unit_begin(args, share + 1) <= index * steps);
+/* The stream-K unit that computes the first iteration of stream-K tile `index`, 0 to args->stream_k_tiles. iterations:
+   of a tile. */
+SGEMM__DEVICE uint32_t sgemm__unit_with(const sgemm__tma_args *args, uint32_t index, uint32_t iterations) {
+  const uint32_t unit = index * args->stream_k_units /
+                        args->stream_k_tiles; /* or the next, if that one was rounded down to the same iteration */
+  return unit + (sgemm__unit_begin(args, unit + 1) <= index * iterations);
 }
 
-/* The turn-th job of this block, if there is one. Blocks stay: of args->persistent_blocks side by side each takes one
-   tile of so many in a turn, and after args->tiles_per_block another block comes in its place; the last one has what is
-   left. Stream-K (Osama et al., 2023) for the tiles that make no whole round of the blocks: args->stream_k_units of
-   these share all their steps evenly. Each gets part of one tile, or the end of one and the beginning of the next,
-   which are two jobs. */
-SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__shape *s, uint32_t turn,
-                                      sgemm__work_unit *job) {
+/* Writes work unit number `index` of this block, from 0 on, to *unit. Returns 0 if the block has no such unit.
+     Persistent blocks: args->persistent_blocks blocks run at a time, each in a resident block slot. A block computes
+     one tile of each wave. After args->tiles_per_block tiles it ends, and the next block of the grid takes its slot.
+     The last block of a slot computes all tiles that are left.
+     Stream-K (Osama et al., "Stream-K", 2023): args->stream_k_units blocks share the iterations of the tiles of the
+     last, partial wave evenly. A block's iterations lie in one tile, or are the end of one tile and the beginning of
+     the next: these are two work units. */
+SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__shape *s, uint32_t index,
+                                      sgemm__work_unit *unit) {
   const sgemm__args *p = &args->gemm;
-  const uint32_t steps = ((uint32_t)p->k + (uint32_t)s->BK - 1) / (uint32_t)s->BK;
-  const uint32_t all = sgemm__grid_x(), before = all > args->persistent_blocks
-                                                     ? sgemm__block_x() / args->persistent_blocks
-                                                     : 0; /* in this place */
-  const uint32_t block = sgemm__block_x() - before * args->persistent_blocks;
-  const uint32_t whole = sgemm__data_parallel_tiles(args),
-                 number = block + (before * args->tiles_per_block + turn) * args->persistent_blocks;
+  const uint32_t iterations = ((uint32_t)p->k + (uint32_t)s->BK - 1) / (uint32_t)s->BK; /* of a tile */
+  const uint32_t blocks = sgemm__grid_x(), before = blocks > args->persistent_blocks
+                                                        ? sgemm__block_x() / args->persistent_blocks
+                                                        : 0;                  /* blocks that had this slot before */
+  const uint32_t block = sgemm__block_x() - before * args->persistent_blocks; /* number of the slot */
+  const uint32_t data_parallel = sgemm__data_parallel_tiles(args),
+                 number = block + (before * args->tiles_per_block + index) * args->persistent_blocks;
   uint32_t tile = number;
-  job->begin = 0;
-  job->steps = (int)steps;
-  job->partial = -1;
-  if (turn >= args->tiles_per_block && (before + 1) * args->persistent_blocks < all)
+  unit->begin = 0;
+  unit->iterations = (int)iterations;
+  unit->partial = -1;
+  if (index >= args->tiles_per_block && (before + 1) * args->persistent_blocks < blocks)
     return 0;
-  if (number >= whole) {
+  if (number >= data_parallel) {
     const uint32_t from = sgemm__unit_begin(args, block), to = sgemm__unit_begin(args, block + 1);
-    const uint32_t first = from / (steps > 0 ? steps : 1), next = (first + 1) * steps; /* tile; step */
-    const uint32_t second = number - whole >= args->persistent_blocks;
-    if (block >= args->stream_k_units || number - whole >= 2 * args->persistent_blocks || to <= (second ? next : from))
+    const uint32_t first = from / (iterations > 0 ? iterations : 1); /* stream-K tile that has iteration `from` */
+    const uint32_t next = (first + 1) * iterations;                  /* first iteration of the tile after it */
+    const uint32_t second = number - data_parallel >= args->persistent_blocks; /* 1: the unit lies in that tile */
+    if (block >= args->stream_k_units || number - data_parallel >= 2 * args->persistent_blocks ||
+        to <= (second ? next : from))
       return 0;
-    tile = whole + first + second;
-    job->begin = second ? 0 : (int)(from - first * steps);
-    job->steps = (int)((second || to < next ? to : next) - (second ? next : from));
-    job->partial = 2 * (int64_t)block + (second || job->begin == 0); /* the odd one begins a tile */
+    tile = data_parallel + first + second;
+    unit->begin = second ? 0 : (int)(from - first * iterations);
+    unit->iterations = (int)((second || to < next ? to : next) - (second ? next : from));
+    unit->partial = 2 * (int64_t)block + (second || unit->begin == 0); /* odd: the unit begins its tile */
   }
-  job->matrix = tile / (p->tiles_m * p->tiles_n);
-  job->tile = tile - job->matrix * (p->tiles_m * p->tiles_n);
+  unit->matrix = tile / (p->tiles_m * p->tiles_n);
+  unit->tile = tile - unit->matrix * (p->tiles_m * p->tiles_n);
   return 1;
 }
 
-/* What the warps that multiply are told of a job, in shared memory: reckoned by themselves it took 1000 clocks a tile.
-   */
+/* Tile descriptor: a work unit as the consumer warps need it. The producer thread publishes it in shared memory. When
+   each consumer warp computed its units itself, a 64 x 64 x 64 tile of 8700 clocks spent 720 of them on the position of
+   the tile in C and 310 on the next unit (docs/notebook/tma_loop.md, "Persistent blocks"). offset is a number: of a
+   pointer from shared memory nvcc cannot prove that it points to global memory (docs/notebook/tile_ends.md, "Sums by
+   shuffles"). */
 typedef struct sgemm__tile_descriptor {
-  int64_t at;     /* floats from the start of C, or of the partial tiles, to the tile */
-  int partial;    /* 1: it is one of those */
-  int rows, cols; /* of the tile, inside C; rows 0: there is no further job */
-  int steps;      /* of a warp, SGEMM__BOX of k each */
-  int plain;      /* see sgemm__is_full_tile() */
+  int64_t offset; /* floats from C, or from the first partial tile, to the results of this unit */
+  int partial;    /* 1: the results go to a partial tile of the workspace; 0: to C */
+  int rows, cols; /* rows and columns of the tile that lie inside C; rows = 0: the block has no further unit */
+  int steps;      /* steps of a consumer warp's main loop, SGEMM__BOX of k each */
+  int full;       /* 1: the fast store of sgemm__store_lanes() applies, see sgemm__is_full_tile() */
 } sgemm__tile_descriptor;
 
-#define SGEMM__DESCRIPTORS 8 /* at a time: see sgemm__produce_tiles() */
+#define SGEMM__DESCRIPTORS 8 /* slots in shared memory: bufs + 2 or more, see sgemm__produce_tiles() */
 
-/* 1 for rows that leave out the second half of a job's last step where it lies behind the end of k. It spoils the main
-   loop of most; this one is chosen for odd sizes. */
+/* 1 for variants that leave out the second half of a unit's last iteration if that half lies behind the end of k: those
+   of 256 rows and 64 k, which the selection prefers for odd sizes. Every other variant loses more by the two further
+   instructions in its main loop (docs/notebook/tile_ends.md, "Quotients and half steps"). */
 SGEMM__DEVICE int sgemm__skips_half_steps(const sgemm__shape *s) { return s->BM == 256 && s->BK == 2 * SGEMM__BOX; }
 
-/* 1 if this job's is. */
+/* 1 if this work unit leaves out the second half of its last iteration. */
 SGEMM__DEVICE int sgemm__skips_last_half(const sgemm__tma_args *args, const sgemm__shape *s,
-                                         const sgemm__work_unit *job) {
+                                         const sgemm__work_unit *unit) {
   const sgemm__args *p = &args->gemm;
-  return sgemm__skips_half_steps(s) && job->steps > 1 &&
-         (int64_t)(job->begin + job->steps) * s->BK - SGEMM__BOX >= p->k;
+  return sgemm__skips_half_steps(s) && unit->iterations > 1 &&
+         (int64_t)(unit->begin + unit->iterations) * s->BK - SGEMM__BOX >= p->k;
 }
 
-SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shape *s, const sgemm__work_unit *job,
-                                  sgemm__tile_descriptor *task) {
+/* Writes the descriptor of a work unit. */
+SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shape *s, const sgemm__work_unit *unit,
+                                  sgemm__tile_descriptor *descriptor) {
   const sgemm__args *p = &args->gemm;
-  const sgemm__tile tile = sgemm__tile_by_number(p, s, job->tile, job->matrix);
-  const int partial = job->partial >= 0;
-  task->at = partial ? job->partial * s->BM * s->BN : tile.C - p->C;
-  task->partial = partial;
-  task->rows = partial ? s->BM : tile.rows;
-  task->cols = partial ? s->BN : tile.cols;
-  task->steps = job->steps * (s->BK / (s->slice_k / 4) / SGEMM__BOX) - sgemm__skips_last_half(args, s, job);
-  task->plain = partial || sgemm__is_full_tile(p, s, &tile);
+  const sgemm__tile tile = sgemm__tile_by_number(p, s, unit->tile, unit->matrix);
+  const int partial = unit->partial >= 0;
+  descriptor->offset = partial ? unit->partial * s->BM * s->BN : tile.C - p->C;
+  descriptor->partial = partial;
+  descriptor->rows = partial ? s->BM : tile.rows;
+  descriptor->cols = partial ? s->BN : tile.cols;
+  descriptor->steps = unit->iterations * (s->BK / (s->slice_k / 4) / SGEMM__BOX) -
+                      sgemm__skips_last_half(args, s, unit);
+  descriptor->full = partial || sgemm__is_full_tile(p, s, &tile);
 }
 
-/* C <- alpha * (sum of a shared tile's parts, the first k first) + beta * C. Each of args->reduce_threads threads sums
-   four results of as many parts; then the first of them sums these, the first k first again. A block computes a part of
-   one tile. What it has to reckon first takes longer than the sum: so it shifts where it can. */
+/* C <- alpha * (sum of the partial tiles of a stream-K tile) + beta * C. A block computes 4 * threads /
+   args->reduce_threads results of one tile. args->reduce_threads threads, one of each group, share a float4 of results:
+   each adds consecutive partial tiles in ascending order of k, then the thread of group 0 adds the sums of the groups
+   in ascending order of k. BM, BN and BK
+   are powers of two: the indices need shifts instead of divisions, 568 instead of 744 instructions
+   (docs/notebook/tile_ends.md, "Prologue and epilogue code"). */
 SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threads, float *shared) {
   const sgemm__args *p = &args->gemm;
   /* Indices. */
   const sgemm__shape s = {args->BM, args->BN, 0, 1, 4, 0, 0, 4, 0, 1, 0, 0, 1, 1};
   const uint32_t t = (uint32_t)sgemm__thread(), tile_floats = (uint32_t)(args->BM * args->BN);
-  const int log_sums = sgemm__log2(args->reduce_threads), log_side = sgemm__log2((uint32_t)threads) - log_sums;
-  const int log_blocks = sgemm__log2(tile_floats) - 2 -
-                         log_side; /* of a tile, each with 2^log_side threads side by side */
-  const uint32_t index = sgemm__block_x() >> log_blocks, inside = sgemm__block_x() - (index << log_blocks);
-  const uint32_t part = t >> log_side, at = ((inside << log_side) + t - (part << log_side)) * 4;
-  const uint32_t steps = ((uint32_t)p->k + (uint32_t)args->BK - 1) >> sgemm__log2((uint32_t)args->BK),
-                 first = index * steps;
-  const uint32_t begin = sgemm__unit_with(args, index, steps), last = sgemm__unit_with(args, index + 1, steps);
-  const uint32_t end = last + (sgemm__unit_begin(args, last) < first + steps); /* of its shares */
-  const uint32_t each = (end - begin + args->reduce_threads - 1) >> log_sums, before = part * each,
+  const int log_groups = sgemm__log2(args->reduce_threads);
+  const int log_threads = sgemm__log2((uint32_t)threads) - log_groups; /* threads of a group */
+  const int log_blocks = sgemm__log2(tile_floats) - 2 - log_threads;   /* blocks that share a tile */
+  const uint32_t index = sgemm__block_x() >> log_blocks;               /* stream-K tile */
+  const uint32_t inside = sgemm__block_x() - (index << log_blocks);    /* number of the block in the tile */
+  const uint32_t group = t >> log_threads;
+  const uint32_t at = ((inside << log_threads) + t - (group << log_threads)) * 4; /* first result, in the tile */
+  const uint32_t iterations = ((uint32_t)p->k + (uint32_t)args->BK - 1) >> sgemm__log2((uint32_t)args->BK),
+                 first = index * iterations; /* of the tile */
+  const uint32_t begin = sgemm__unit_with(args, index, iterations),
+                 last = sgemm__unit_with(args, index + 1, iterations);
+  const uint32_t end = last + (sgemm__unit_begin(args, last) < first + iterations); /* units begin to end - 1 */
+  const uint32_t per_group = (end - begin + args->reduce_threads - 1) >> log_groups, before = group * per_group,
                  from = begin + before;
-  const uint32_t rest = from < end ? end - from : 0, parts = rest < each ? rest : each;
+  const uint32_t rest = from < end ? end - from : 0, partials = rest < per_group ? rest : per_group;
   const uint32_t number = sgemm__data_parallel_tiles(args) + index, tiles = p->tiles_m * p->tiles_n;
   const uint32_t matrix = number < tiles ? 0 : number / tiles;
   const sgemm__tile tile = sgemm__tile_by_number(p, &s, number - matrix * tiles, matrix);
@@ -137,33 +157,34 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
-  for (i = 0; i < parts; i += 8) {
+  for (i = 0; i < partials; i += 8) {
     SGEMM__UNROLL
-    for (ahead = 0; ahead < 8; ahead++) { /* all under way before the first is used */
-      if (i + (uint32_t)ahead < parts)
-        sgemm__load_result4(r[ahead],
-                            before + i + (uint32_t)ahead == 0 ? next + tile_floats : next); /* see sgemm__work_unit */
+    for (ahead = 0; ahead < 8; ahead++) { /* eight loads are in flight before the first is used */
+      if (i + (uint32_t)ahead < partials)
+        sgemm__load_result4(r[ahead], before + i + (uint32_t)ahead == 0
+                                          ? next + tile_floats
+                                          : next); /* the unit that begins the tile wrote the odd partial tile */
       next += 2 * tile_floats;
       sgemm__converge();
     }
     SGEMM__UNROLL
     for (ahead = 0; ahead < 8; ahead++) {
       SGEMM__UNROLL
-      for (v = 0; v < 4 && i + (uint32_t)ahead < parts; v++)
+      for (v = 0; v < 4 && i + (uint32_t)ahead < partials; v++)
         sum[v] = i + (uint32_t)ahead == 0 ? r[ahead][v] : sum[v] + r[ahead][v];
     }
   }
   if (args->reduce_threads > 1) {
     sgemm__store_shared4(shared + t * 4, sum);
     sgemm__barrier();
-    for (i = 1; part == 0 && i * each < end - begin; i++) {
-      sgemm__load_shared4(r[0], shared + ((i << log_side) + t) * 4);
+    for (i = 1; group == 0 && i * per_group < end - begin; i++) {
+      sgemm__load_shared4(r[0], shared + ((i << log_threads) + t) * 4);
       SGEMM__UNROLL
       for (v = 0; v < 4; v++)
         sum[v] += r[0][v];
     }
   }
-  if (part == 0)
+  if (group == 0)
     sgemm__store_tile(p, &s, &tile, &own, sum);
 }
 

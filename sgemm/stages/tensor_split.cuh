@@ -51,7 +51,7 @@ SGEMM__DEVICE int64_t sgemm__scale_offset(int64_t row) {
   return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2;
 }
 
-/* The flags of 64 rows (a row block) and 128 k, one word. Bits 4 to 31 tell the exponents of the largest elements of
+/* The flags of 64 rows (a row block) and 128 k, one word. Bits 4 to 31 give the exponents of the largest elements of
    the rows: bit 4 + i is 1 if a row has an exponent of -150 + 10 i to -141 + 10 i. */
 enum {
   SGEMM__FLAG_NONFINITE = 1, /* an element is Inf or NaN */

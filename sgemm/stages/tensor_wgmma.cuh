@@ -132,7 +132,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
   }
   sgemm__setmaxnreg_tensor_consumer();
   if (sgemm__guard(args, words, found, 256) != 0) {
-    /* The copies in flight must end before the block does. Then the producer is told to stop. */
+    /* The copies in flight must end before the block does. *stop then ends the producer. */
     const int64_t filled = sgemm__buffers_in_flight(args, s);
     for (j = 0; j < s->bufs && j < filled; j++)
       sgemm__mbarrier_wait(full + j, 0);

@@ -1,17 +1,18 @@
-/* sgemm/stages/tma_lanes.cuh: consumer lanes of the stage tma: fragments, sums and results of lanes that interleave k.
-   */
+/* sgemm/stages/tma_lanes.cuh: fragments, sums and stores of the consumer lanes of the stage tma, which interleave k. */
 #ifndef SGEMM_STAGES_TMA_LANES_CUH
 #define SGEMM_STAGES_TMA_LANES_CUH
 
 #if SGEMM__HAS_SM90A
 
-/* A warp of tma has 32 x 32 results, and its lane 4g + q those of group g, 16 x 8 in a warp tile of 2 x 4 groups, of k
-   = q (mod 4): a slice. So a fragment of what lies along k needs no transposing: lane 4g + q gets element q of a quad
-   of k, which is what sgemm__ldmatrix_floats() deals. In these loads lane 8i + g tells where row i of a piece of group
-   g is; the columns of groups 2 and 3 come in the order i ^ 2, so that those of all groups lie in different banks. What
-   lies along e is loaded as elsewhere, each lane from the row of its own k. Pieces of 4 lie so far apart that lanes
-   meet no bank twice there either: see the swizzle at sgemm__copy_box(). Lanes come to it with those rows and columns
-   first whose sums they will keep: see sgemm__reduce_lanes(). */
+/* The output vectors of a lane group before the sum over its lanes. A warp computes 32 x 32 results of C, and k is
+   interleaved across its lanes: the lanes 4g to 4g + 3 are group g, 0 to 7, and compute the same 16 x 8 results, lane
+   4g + q those products whose k is q (mod 4). The groups lie in 2 rows (g / 4) and 4 columns (g % 4) of the warp tile.
+     A K-major operand needs no transpose: sgemm__ldmatrix_floats() gives lane 4g + q element q of float4s of k. In
+     these loads lane 8i + g passes the address of row i of a vector of 4 rows of group g. Groups 2 and 3 load the
+     columns of B in the order i ^ 2. So the rows of all groups lie in different banks.
+     An MN-major operand is loaded by float4s of consecutive rows or columns, each lane from the row of its own k. A
+     lane loads first the rows and columns whose sums it keeps in sgemm__reduce_lanes(). The vectors of the groups are
+     as far apart as the swizzle of sgemm__copy_box() needs for loads without bank conflicts. */
 SGEMM__DEVICE sgemm__thread_tile sgemm__lane_group_tile(const sgemm__shape *s, int group) {
   const int warp = sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN)), group_n = group % 4;
   sgemm__thread_tile own;
@@ -19,62 +20,68 @@ SGEMM__DEVICE sgemm__thread_tile sgemm__lane_group_tile(const sgemm__shape *s, i
   own.row_stride = s->a_k_major ? 8 : 4;
   own.col = warp % (s->BN / s->WN) * s->WN + (s->b_k_major ? group_n * 4 : group_n % 2 * 16 + group_n / 2 * 8);
   own.col_stride = s->b_k_major ? 16 : 4;
-  own.col_xor = (s->b_k_major ? group_n & 2 : 0) ^ 1; /* see sgemm__multiply_fragments() */
+  own.col_xor = (s->b_k_major ? group_n & 2 : 0) ^ 1; /* 1: see sgemm__multiply_fragments() */
   return own;
 }
 
-/* Bytes from a tile's start to what the lane loads of an operand's first quad of k: `first` is the warp tile's first
-   row. */
+/* Byte offset, in the operand's tile of a buffer, of what this lane loads first: K-major, the float4 of k = 0 to 3 of
+   one row; MN-major, a float4 of mn of its own k, 0 to 3. of_b: 0 for A, 1 for B. first: the warp tile's first row or
+   column. */
 SGEMM__DEVICE int sgemm__lane_offset(const sgemm__shape *s, int of_b, int first) {
   const int lane = sgemm__thread() % 32, i = lane / 8, group = lane % 8, own = lane / 4, k = lane % 4;
   const int row = of_b ? group % 4 * 4 + (i ^ (group & 2)) : group / 4 * 4 + i;
-  const int quad = of_b ? own % 2 * 4 + own % 4 / 2 * 2 + k / 2
-                        : own / 4 * 4 + k % 2 * 2; /* of 8 side by side along e */
+  const int vector = of_b ? own % 2 * 4 + own % 4 / 2 * 2 + k / 2
+                          : own / 4 * 4 + k % 2 * 2; /* of the 8 float4s of mn in a row of a box */
   return (of_b ? s->b_k_major : s->a_k_major) ? (first + row) * 128 + row % 8 * 16
-                                              : first * s->BK * 4 + k * 128 + (quad ^ k) * 16;
+                                              : first * s->BK * 4 + k * 128 + (vector ^ k) * 16;
 }
 
-/* The same of all quads of a box of 32 k: at[q]; or, along e, of piece i of quads 0, 2, 4, 6 and 1, 3, 5, 7: at[i] and
-   at[T / 4 + i]. Held, they cost 4 to 8 registers an operand and no instruction in the loop: a load adds the buffer's
-   address to them, and a constant. */
+/* The lane's offsets in a box of 32 k, from `first` = sgemm__lane_offset() on, with the XOR swizzle applied. K-major:
+   at[q] is the offset of float4 q of k, 0 to 7. MN-major: at[i] is the offset of float4 i of mn for the k of float4s 0,
+   2, 4 and 6, at[T / 4 + i] for those of 1, 3, 5 and 7. The offsets are pinned in 4 to 8 registers an operand. A load
+   then adds only the buffer's address and a constant: 1100 to 1108 instead of 1110 to 1120 instructions for 32 k
+   (docs/notebook/tma_loop.md, "The slots of the loop"). */
 SGEMM__DEVICE void sgemm__lane_addresses(const sgemm__shape *s, int of_b, int first, int T, sgemm__address *at) {
-  const int k_major = of_b ? s->b_k_major : s->a_k_major, pieces = k_major ? 1 : T / 4;
+  const int k_major = of_b ? s->b_k_major : s->a_k_major, vectors = k_major ? 1 : T / 4;
   int q, i;
   SGEMM__UNROLL
   for (q = 0; q < (k_major ? SGEMM__BOX / 4 : 2); q++) {
     SGEMM__UNROLL
-    for (i = 0; i < pieces; i++)
-      at[q * pieces + i] = sgemm__pin_address((sgemm__address)(first ^ (k_major ? q : q * 4 ^ i) * 16));
+    for (i = 0; i < vectors; i++)
+      at[q * vectors + i] = sgemm__pin_address((sgemm__address)(first ^ (k_major ? q : q * 4 ^ i) * 16));
   }
 }
 
-/* Fragment <- a tile in a buffer of tma, from a box of 32 k on: T elements of the lane's k of its quad q. */
+/* fragment <- T elements of an operand with k = 4q + lane % 4, q = 0 to 7, from a step of 32 k in shared memory. `tile`
+   plus an offset of `at` is the address. */
 SGEMM__DEVICE void sgemm__load_lane_fragment(float *fragment, sgemm__address tile, const sgemm__address *at, int T,
                                              int k_major, int q) {
   int i;
-  if (k_major) { /* pieces of 8 rows, or of 16 */
+  if (k_major) { /* vectors of 4 rows: stride 8 rows of 128 bytes for A, 16 for B */
     sgemm__ldmatrix_floats(fragment, tile + at[q], T / 4, 128 / T * 128);
-  } else { /* quads of e side by side */
+  } else { /* float4s of mn, side by side */
     SGEMM__UNROLL
     for (i = 0; i < T / 4; i++)
       sgemm__load_shared4_at(fragment + i * 4, tile + at[q % 2 * (T / 4) + i] + (sgemm__address)(q * 4 * 128));
   }
 }
 
-/* Lanes that differ by `mask` have parts of the same results. Each keeps half of them and adds the other's part: of 2 *
-   apart side by side the first ones if the bit of its number is 0; or, if it has loaded those that it keeps first, the
-   first ones anyway, which saves the selections. */
-SGEMM__DEVICE void sgemm__reduce_lane_pair(float *acc, int count, int apart, int mask, int sorted) {
-  const int behind = !sorted && (sgemm__thread() & mask) != 0;
+/* Adds the sums of two lanes, whose numbers differ by the bit `mask`: `count` sums of the same results, of different k.
+   Each lane keeps half of the results, in acc[0] to acc[count / 2 - 1], and adds the other lane's sums of these. The
+   lane whose bit is 0 keeps the first `stride` of each 2 * stride results, and the other lane the second. With sorted =
+   1 both keep the first `stride`: each lane has loaded the rows or columns that it keeps first, which saves the
+   selections. */
+SGEMM__DEVICE void sgemm__reduce_lane_pair(float *acc, int count, int stride, int mask, int sorted) {
+  const int keeps_second = !sorted && (sgemm__thread() & mask) != 0;
   float other[4];
   int i, v;
   SGEMM__UNROLL
   for (i = 0; i < count / 2; i += 4) {
-    const int at = i / apart * 2 * apart + i % apart;
+    const int at = i / stride * 2 * stride + i % stride;
     SGEMM__UNROLL
     for (v = 0; v < 4; v++) {
-      other[v] = behind ? acc[at + v] : acc[at + apart + v];
-      acc[i + v] = behind ? acc[at + apart + v] : acc[at + v];
+      other[v] = keeps_second ? acc[at + v] : acc[at + stride + v];
+      acc[i + v] = keeps_second ? acc[at + stride + v] : acc[at + v];
     }
     sgemm__shuffle_xor4(other, mask);
     SGEMM__UNROLL
@@ -83,9 +90,10 @@ SGEMM__DEVICE void sgemm__reduce_lane_pair(float *acc, int count, int apart, int
   }
 }
 
-/* The four lanes of a group, each with its own k, have parts of the same 16 x 8 results. Lane q gets the sums of four
-   columns, lanes 2 and 3 of the latter, and of eight rows, odd lanes of the latter; row by row, and the columns in
-   order. So of k the parts 0 and 2 are added, 1 and 3, and these two, whatever lies along k. */
+/* Adds the sums of the four lanes of a group, which have 16 x 8 results each. Lane q keeps 8 x 4 of them: columns 0 to
+   3 for q = 0 and 1, 4 to 7 for q = 2 and 3; rows 0 to 7 for even q, 8 to 15 for odd q. They end in acc row by row, 4
+   columns a row, in order. With S(q) the sum over all k = q (mod 4), each result is (S(0) + S(2)) + (S(1) + S(3)) or
+   the same with the operands of an addition exchanged, whatever the layouts of A and B. */
 SGEMM__DEVICE void sgemm__reduce_lanes(const sgemm__shape *s, float *acc) {
   const sgemm__thread_tile own = sgemm__lane_group_tile(s, sgemm__thread() % 32 / 4);
   const int half = s->TM * s->TN / 2;
@@ -104,7 +112,7 @@ SGEMM__DEVICE void sgemm__reduce_lanes(const sgemm__shape *s, float *acc) {
   }
 }
 
-/* Where in a tile the first of a lane's sums is: see sgemm__reduce_lanes(). */
+/* The position in the tile of the results that the lane has after sgemm__reduce_lanes(). */
 SGEMM__DEVICE sgemm__thread_tile sgemm__lane_result_tile(const sgemm__shape *s) {
   const int q = sgemm__thread() % 4;
   sgemm__thread_tile own = sgemm__lane_group_tile(s, sgemm__thread() % 32 / 4);
@@ -113,35 +121,39 @@ SGEMM__DEVICE sgemm__thread_tile sgemm__lane_result_tile(const sgemm__shape *s) 
   return own;
 }
 
-/* Lanes that differ by the bit `mask`, which is set in the `upper` one, exchange elements of two rows of 4: of each
-   pair of elements `apart` apart the upper one keeps the second, and gets the other's second for its first. */
-SGEMM__DEVICE void sgemm__exchange_elements(float *x, int apart, int upper, int mask) {
+/* Exchanges elements of x, two rows of 4, between two lanes whose numbers differ by the bit `mask`. `upper` is 1 in the
+   lane whose bit is set. Elements form pairs, `stride` apart (1 or 2). The upper lane keeps the second element of each
+   pair and gets the other lane's second element as its first. The other lane keeps the first and gets the upper lane's
+   first element as its second. */
+SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int mask) {
   float r[4];
   int v;
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
-    const int at = v / 2 * 4 + (apart == 1 ? v % 2 * 2 : v % 2); /* the pair's first element */
-    r[v] = upper ? x[at] : x[at + apart];
+    const int at = v / 2 * 4 + (stride == 1 ? v % 2 * 2 : v % 2); /* first element of a pair */
+    r[v] = upper ? x[at] : x[at + stride];
   }
   sgemm__shuffle_xor4(r, mask);
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
-    const int at = v / 2 * 4 + (apart == 1 ? v % 2 * 2 : v % 2);
+    const int at = v / 2 * 4 + (stride == 1 ? v % 2 * 2 : v % 2);
     x[at] = upper ? r[v] : x[at];
-    x[at + apart] = upper ? x[at + apart] : r[v];
+    x[at + stride] = upper ? x[at + stride] : r[v];
   }
 }
 
-/* C <- alpha * sums + beta * C: of a lane's rows, which come in pieces of 4, `down` apart, an even number from `first`
-   on, four columns each. With beta 0, the usual case, in as little code as there can be: what runs once costs more to
-   bring than to run. Where C's rows do not start on 16 bytes, a store of one element a lane would write 4 bytes to each
-   of 32 sectors; so four lanes whose columns lie side by side deal them out, two rows at a time: lane l of them gets
-   column l of all four quads, and what they store lies side by side. With A along e, and in rows of 4 warps, that
-   spoils the main loop. */
+/* C <- alpha * sums + beta * C for `count` rows, an even number, from row `first` on of a lane's 8 rows of 4 columns.
+   acc: the sums of these rows.
+     beta = 0, the usual case, has code of its own with nothing to load from C. Shorter epilogue code saves
+     instruction-cache misses (docs/notebook/tile_ends.md, "Prologue and epilogue code").
+     Unaligned rows: C is stored element by element, and each store of a warp would write 4 bytes to each of 32 sectors.
+     Variants with 8 consumer warps and a K-major A therefore exchange elements first, two rows at a time, among four
+     lanes whose columns lie side by side: lane l of the four gets column l of all four vectors, and a store writes 16
+     consecutive bytes for every four lanes. In the other variants the exchange slows the main loop (same page). */
 SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                           int first, int count, float *acc) {
   const sgemm__thread_tile own = sgemm__lane_result_tile(s);
-  const int deals = s->a_k_major && SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k) == 256;
+  const int exchanges = s->a_k_major && SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k) == 256;
   const int aligned = (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
   int i, v;
   if (p->beta != 0.0f) {
@@ -155,46 +167,46 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
       sgemm__store_vector(&sums, 4, tile, own.row + (first + i) / 4 * own.row_stride + (first + i) % 4, own.col,
                           acc + i * 4);
   } else {
-    int col = own.col, apart = 1, vectors; /* of the lane's first column; from one to the next */
+    int col = own.col, stride = 1, vectors; /* column of the lane's first element; columns from one to the next */
     float *C;
     SGEMM__UNROLL
     for (i = 0; i < count * 4; i++)
       acc[i] = sgemm__scale(p, acc[i]);
-    if (deals && !aligned) {
-      const int beside = s->b_k_major ? 4 : 2, behind = 8; /* bits: lanes of the next quad, and of the next but one */
-      const int odd = (sgemm__thread() & beside) != 0, high = (sgemm__thread() & behind) != 0;
+    if (exchanges && !aligned) {
+      const int next = s->b_k_major ? 4 : 2, after = 8; /* bits of a lane's number: 4 columns on, 8 */
+      const int odd = (sgemm__thread() & next) != 0, high = (sgemm__thread() & after) != 0;
       SGEMM__UNROLL
       for (i = 0; i < count; i += 2) {
-        sgemm__exchange_elements(acc + i * 4, 1, odd, beside);
-        sgemm__exchange_elements(acc + i * 4, 2, high, behind);
+        sgemm__exchange_elements(acc + i * 4, 1, odd, next);
+        sgemm__exchange_elements(acc + i * 4, 2, high, after);
       }
       col -= 3 * (odd + 2 * high);
-      apart = 4;
+      stride = 4;
     }
     vectors = aligned && col + 4 <= tile->cols;
     C = tile->C + own.row * p->ldc + col;
     SGEMM__UNROLL
     for (i = 0; i < count; i++) {
-      const int down = (first + i) / 4 * own.row_stride + (first + i) % 4, inside = own.row + down < tile->rows;
-      float *to = C + down * p->ldc;
+      const int row = (first + i) / 4 * own.row_stride + (first + i) % 4, inside = own.row + row < tile->rows;
+      float *to = C + row * p->ldc;
       if (inside && vectors)
         sgemm__store_global4(to, acc + i * 4);
       SGEMM__UNROLL
       for (v = 0; v < 4; v++)
-        if (inside && !vectors && col + v * apart < tile->cols)
-          sgemm__store_global(to + v * apart, acc[i * 4 + v]);
+        if (inside && !vectors && col + v * stride < tile->cols)
+          sgemm__store_global(to + v * stride, acc[i * 4 + v]);
     }
     sgemm__converge();
   }
 }
 
-/* C <- alpha * (the sums over lanes) + beta * C. */
-SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int plain,
+/* Adds the sums of the lanes and stores the results. C <- alpha * sums + beta * C. full: see sgemm__is_full_tile(). */
+SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int full,
                                       float *acc) {
   const sgemm__thread_tile own = sgemm__lane_result_tile(s);
   int i, v;
   sgemm__reduce_lanes(s, acc);
-  if (plain) {
+  if (full) {
     float *C = tile->C + own.row * p->ldc + own.col;
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++) {
@@ -208,34 +220,35 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
   }
 }
 
-/* The same where warps share k, each tile's warps another part of it: s->slice_k / 4 of them, each of which stores its
-   sums to shared memory and adds up some rows of all. */
+/* Does what sgemm__store_lanes() does for variants whose s->slice_k / 4 consumer warps divide the k of a buffer. These
+   warps compute the same results. Each stores its sums to shared memory, 8 rows of 128 floats, and then adds and stores
+   an equal number of the rows of all of them, in ascending order of warps. shared: the buffer that was read last. */
 SGEMM__DEVICE void sgemm__reduce_warps_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                                  float *shared, float *acc) {
-  const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), parts = s->slice_k / 4;
+  const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), slices = s->slice_k / 4;
   const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, rows = s->TM / 2;
-  float *area = shared + warp * parts * rows * 128 + lane * 4;
+  float *sums = shared + warp * slices * rows * 128 + lane * 4;
   float r[4];
-  int i, part, v;
+  int i, slice, v;
   sgemm__reduce_lanes(s, acc);
-  sgemm__barrier_threads(parts * warps * 32); /* all warps have read the buffer */
+  sgemm__barrier_threads(slices * warps * 32); /* all warps have read the buffer */
   SGEMM__UNROLL
   for (i = 0; i < rows; i++)
-    sgemm__store_shared4(area + (own * rows + i) * 128, acc + i * 4);
-  sgemm__barrier_threads(parts * warps * 32);
-  area += own * (rows / parts) * 128;
+    sgemm__store_shared4(sums + (own * rows + i) * 128, acc + i * 4);
+  sgemm__barrier_threads(slices * warps * 32);
+  sums += own * (rows / slices) * 128;
   SGEMM__UNROLL
-  for (i = 0; i < rows / parts; i++) {
-    sgemm__load_shared4(acc + i * 4, area + i * 128);
+  for (i = 0; i < rows / slices; i++) {
+    sgemm__load_shared4(acc + i * 4, sums + i * 128);
     SGEMM__UNROLL
-    for (part = 1; part < parts; part++) {
-      sgemm__load_shared4(r, area + (part * rows + i) * 128);
+    for (slice = 1; slice < slices; slice++) {
+      sgemm__load_shared4(r, sums + (slice * rows + i) * 128);
       SGEMM__UNROLL
       for (v = 0; v < 4; v++)
         acc[i * 4 + v] += r[v];
     }
   }
-  sgemm__store_lane_rows(p, s, tile, own * (rows / parts), rows / parts, acc);
+  sgemm__store_lane_rows(p, s, tile, own * (rows / slices), rows / slices, acc);
 }
 
 #endif
