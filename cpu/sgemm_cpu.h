@@ -477,8 +477,7 @@ static inline void sgemm__copy_wait(int most) {
     memmove(f->copies, f->copies + done, (size_t)f->count * sizeof *f->copies);
 }
 
-/* ---- The tensor modes' primitives ---------------------------------------------------------------------------------
-   */
+/* ---- The tensor modes' primitives -------------------------------------------------------------------------------- */
 
 static inline uint32_t sgemm__bits_of(float x) {
   uint32_t bits;
