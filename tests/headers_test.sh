@@ -191,4 +191,33 @@ public=$(gcc -E -P -I"$root" alone.c | functions)
 called=$(gcc -E -P -I"$root" every.c | sed '1,/^double every/d' | functions)
 same "every public function is called" "$public" "$(comm -12 <(echo "$public") <(echo "$called"))"
 
+# ---- Floors: no file includes another that includes it ---------------------------------------------------------------
+
+same "files in a circle of includes" "" "$(
+  python3 - "$root" <<'PYTHON'
+import pathlib, re, sys
+
+root = pathlib.Path(sys.argv[1])
+files = ["sgemm.h", "sgemm_kernels.cuh"] + [str(path.relative_to(root)) for folder in ("sgemm", "cpu")
+                                            for path in sorted((root / folder).rglob("*.*h"))]
+graph = {}
+for file in files:
+    text = re.sub(r"/\*.*?\*/", "", (root / file).read_text(), flags=re.S)
+    names = re.findall(r'#\s*include "([^"]+)"', text)
+    beside = {name: str(pathlib.PurePath(file).parent / name) for name in names}
+    graph[file] = [beside[name] if beside[name] in files else name for name in names]
+
+
+def reached(file, seen):
+    for name in graph[file]:
+        if name not in seen:
+            seen.add(name)
+            reached(name, seen)
+    return seen
+
+
+print(" ".join(file for file in files if file in reached(file, set())), end="")
+PYTHON
+)"
+
 finish
