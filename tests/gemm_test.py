@@ -206,7 +206,7 @@ class Products(GemmTest):
         self.multiply(random(5, 6, order="F", dtype=np.float64), random(6, 2))
 
     def test_large_file(self):
-        a = random(3, 1500000)  # beyond what the reader takes in one go
+        a = random(3, 1500000)  # more than the reader loads at once
         self.save(A=a, B=np.eye(3, dtype=np.float32))
         C = self.accepted("B.npy", "A.npy", "--op", "TN")
         self.assertTrue(np.array_equal(C, a))
