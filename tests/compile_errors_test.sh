@@ -8,12 +8,12 @@ set -euo pipefail
 cat > "$work/rows" <<'TABLE'
 BM and BN must be multiples of WM and WN                                             | naive,           64,  16,   1,   1,   1,  24,  16, 1, 0, 1, 2
 BM and BN must be multiples of WM and WN                                             | naive,           64,  16,   1,   1,   1,  64,  24, 1, 0, 1, 2
-WM and WN must be multiples of TM and TN + a direct stage computes one result a thread | naive,           96,  32,   1,   3,   1,  32,  32, 1, 0, 1, 1
-WM and WN must be multiples of TM and TN + a direct stage computes one result a thread | naive,           32,  96,   1,   1,   3,  32,  32, 1, 0, 1, 1
-V must be 1 or 4 + a direct stage computes one result a thread                       | naive,           64,  16,   1,   2,   2,  64,  16, 2, 0, 1, 1
-TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   2,   4,  64,  16, 4, 0, 1, 1
-TM and TN must be multiples of V + a direct stage computes one result a thread       | naive,           64,  16,   1,   4,   2,  64,  16, 4, 0, 1, 1
-a slice must be whole warps of 32 threads, or a warp whole slice_k                    | naive,            4,   4,   1,   1,   1,   4,   4, 1, 0, 1, 1
+WM and WN must be multiples of TM and TN + naive and coalesced compute one result per thread, without tiles | naive,           96,  32,   1,   3,   1,  32,  32, 1, 0, 1, 1
+WM and WN must be multiples of TM and TN + naive and coalesced compute one result per thread, without tiles | naive,           32,  96,   1,   1,   3,  32,  32, 1, 0, 1, 1
+V must be 1 or 4 + naive and coalesced compute one result per thread, without tiles                       | naive,           64,  16,   1,   2,   2,  64,  16, 2, 0, 1, 1
+TM and TN must be multiples of V + naive and coalesced compute one result per thread, without tiles       | naive,           64,  16,   1,   2,   4,  64,  16, 4, 0, 1, 1
+TM and TN must be multiples of V + naive and coalesced compute one result per thread, without tiles       | naive,           64,  16,   1,   4,   2,  64,  16, 4, 0, 1, 1
+a slice must be whole warps of 32 threads, or a warp whole slices                    | naive,            4,   4,   1,   1,   1,   4,   4, 1, 0, 1, 1
 a block has at most 1024 threads                                                     | naive,           64,  32,   1,   1,   1,  64,  32, 1, 0, 1, 1
 a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 5
 a multiprocessor holds at most 2048 threads                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 1, 0
@@ -21,57 +21,57 @@ a warp tile must hold 32 thread tiles, or be the block's                        
 a warp tile must hold 32 thread tiles, or be the block's                             | tile2d,          64,  64,   8,   4,   4,  64,  32, 1, 1, 1, 1
 BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)                              | vectorized,      64,  64,   4,   8,   8,  64,  64, 4, 1, 1, 1
 BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)                              | tile2d,          64,  64,  64,   4,   4,  64,  64, 1, 1, 1, 1
-the threads must share each tile's loads evenly                                      | tile2d,          64,  64,   8,   2,   2,  64,  64, 1, 1, 1, 1
-the threads must share each tile's loads evenly                                      | tile2d,         256,  32,   8,   4,   4, 256,  32, 1, 1, 1, 1
-the threads must share each tile's loads evenly                                      | tile2d,          96,  64,   8,  12,   8,  96,  64, 1, 1, 1, 1
+all threads have equally many loads of a tile                                      | tile2d,          64,  64,   8,   2,   2,  64,  64, 1, 1, 1, 1
+all threads have equally many loads of a tile                                      | tile2d,         256,  32,   8,   4,   4, 256,  32, 1, 1, 1, 1
+all threads have equally many loads of a tile                                      | tile2d,          96,  64,   8,  12,   8,  96,  64, 1, 1, 1, 1
 static shared memory is at most 48 KiB                                               | tile2d,         256, 256,  32,   8,   8, 256, 256, 1, 1, 1, 1
-a direct stage computes one result a thread                                          | naive,           32,  32,   2,   1,   1,  32,  32, 1, 0, 1, 1
+naive and coalesced compute one result per thread, without tiles                                          | naive,           32,  32,   2,   1,   1,  32,  32, 1, 0, 1, 1
 static shared memory is at most 48 KiB                                               | doublebuffered, 128, 128,  32,   8,   8,  32,  64, 4, 2, 1, 1
-a direct stage computes one result a thread                                          | naive,           32,  32,   1,   1,   1,  32,  32, 1, 1, 1, 1
-a direct stage computes one result a thread                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 2, 2
-a slice must be whole warps of 32 threads, or a warp whole slice_k + a direct stage computes one result a thread | naive,           32,  32,   1,   1,   1,  32,  32, 1, 0, 0, 1
-a stage before async has the buffers of its body and one slice                       | vectorized,      64,  64,   8,   8,   8,  64,  64, 4, 2, 1, 1
-a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
-a stage before async has the buffers of its body and one slice                       | doublebuffered,  64,  64,  16,   8,   4,  32,  32, 4, 2, 2, 1
+naive and coalesced compute one result per thread, without tiles                                          | naive,           32,  32,   1,   1,   1,  32,  32, 1, 1, 1, 1
+naive and coalesced compute one result per thread, without tiles                                          | naive,           32,  16,   1,   1,   1,  32,  16, 1, 0, 2, 2
+a slice must be whole warps of 32 threads, or a warp whole slices + naive and coalesced compute one result per thread, without tiles | naive,           32,  32,   1,   1,   1,  32,  32, 1, 0, 0, 1
+a stage before async has the buffers of its body and no sliced-K                       | vectorized,      64,  64,   8,   8,   8,  64,  64, 4, 2, 1, 1
+a stage before async has the buffers of its body and no sliced-K                       | doublebuffered,  64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
+a stage before async has the buffers of its body and no sliced-K                       | doublebuffered,  64,  64,  16,   8,   4,  32,  32, 4, 2, 2, 1
 a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 2, 1, 1
 a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 5, 1, 1
 a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   4,   4,  64,  64, 1, 3, 1, 1
-slice_k share BK by multiples of 8, and only splitk has more than one                 | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
-slice_k share BK by multiples of 8, and only splitk has more than one                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
-the threads must share each tile's copies evenly, or one access of all must cover it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1
-the threads must share each tile's copies evenly, or one access of all must cover it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
+each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
+each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
+all threads have equally many copies of a tile, or one access of all threads covers it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1
+all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 gemv has one row of 32 columns, or one column of 32 rows                             | gemv,             1,  64, 256,   1,   4,   1,  64, 4, 0, 64, 1
-a thread of gemv computes four of them, V = 4                                        | gemv,             1,  32, 256,   1,   8,   1,  32, 4, 0, 64, 1
-gemv has no tiles, slice_k in whole warps, and a quad of BK for each                  | gemv,             1,  32, 512,   1,   4,   1,  32, 4, 0, 64, 1
-gemv has no tiles, slice_k in whole warps, and a quad of BK for each                  | gemv,             1,  32, 256,   1,   4,   1,  32, 4, 3, 64, 1
+a thread of gemv computes four of the 32 results, V = 4                                        | gemv,             1,  32, 256,   1,   8,   1,  32, 4, 0, 64, 1
+gemv has no tiles in shared memory, whole warps of sliced-K groups, and 4 of BK for each group                  | gemv,             1,  32, 512,   1,   4,   1,  32, 4, 0, 64, 1
+gemv has no tiles in shared memory, whole warps of sliced-K groups, and 4 of BK for each group                  | gemv,             1,  32, 256,   1,   4,   1,  32, 4, 3, 64, 1
 tma has V = 4 and 3 or 4 buffers                                                     | tma,             64,  64,  32,  16,   8,  32,  32, 4, 5, 4, 1
-a warp of tma has 32 x 32 results, 16 x 8 a lane, and slice_k in fours                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
-warps that share BK have whole boxes of it                                           | tma,             64, 128,  48,  16,   8,  32,  32, 4, 4, 4, 1
-the sums of a turn go through one buffer                                             | tma,             64,  32, 128,  16,   8,  32,  32, 4, 3, 16, 1
-registers are dealt to two warpgroups that multiply, or to one                       | tma,             64,  32,  64,  16,   8,  32,  32, 4, 4, 4, 1
+a warp of tma has 32 x 32 results, 16 x 8 a lane, and slice_k a multiple of 4                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
+BK must be a multiple of 32 for each of the slice_k / 4 warps that divide it                                           | tma,             64, 128,  48,  16,   8,  32,  32, 4, 4, 4, 1
+the sums of a tile must fit into one buffer                                             | tma,             64,  32, 128,  16,   8,  32,  32, 4, 3, 16, 1
+tma has one or two consumer warpgroups                       | tma,             64,  32,  64,  16,   8,  32,  32, 4, 4, 4, 1
 shared memory of a block is at most 227 KiB                                          | tma,             64, 128,  96,  16,   8,  32,  32, 4, 4, 4, 1
 TABLE
 
 # The same for SGEMM_TENSOR_VARIANTS: engine, format, BM, BN, WN, chunks, sums, bufs.
 cat > "$work/tensors" <<'TABLE'
-wgmma rows have two warpgroups of 64 rows                           | wgmma, fp16x3,  64,  64,  64, 2, 1, 4
+wgmma variants have two warpgroups of 64 rows                           | wgmma, fp16x3,  64,  64,  64, 2, 1, 4
 WN must be 64 or 128                                                | wgmma, fp16x3, 128,  96,  32, 2, 1, 4
 BN must be a multiple of WN, and at most 256                        | wgmma, fp16x3, 128,  96,  64, 2, 1, 4
 BN must be a multiple of WN, and at most 256                        | wgmma, bf16x6, 128, 320,  64, 1, 1, 2
-chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 3, 1, 3
-chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 2, 1, 3
-chunks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, fp16x3, 128,  64,  64, 1, 1, 9
-sums must be 1, 2 or 2 chunks                                       | wgmma, fp16x3, 128,  64,  64, 1, 4, 4
-sums must be 1, 2 or 2 chunks                                       | wgmma, fp16x3, 128,  64,  64, 2, 3, 4
+k_blocks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 3, 1, 3
+k_blocks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, bf16x6, 128, 192,  64, 2, 1, 3
+k_blocks must be 1 or 2 and divide bufs, of at most 8                 | wgmma, fp16x3, 128,  64,  64, 1, 1, 9
+sets must be 1, 2 or 2 k_blocks                                       | wgmma, fp16x3, 128,  64,  64, 1, 4, 4
+sets must be 1, 2 or 2 k_blocks                                       | wgmma, fp16x3, 128,  64,  64, 2, 3, 4
 shared memory of a block is at most 227 KiB, with its mbarriers     | wgmma, bf16x6, 128, 256,  64, 1, 1, 4
 BM and BN must be multiples of 64                                   | mma,   fp16x3, 256,  32,  16, 1, 1, 2
 WN must be 16 or 32                                                 | mma,   fp16x3,  64,  64,   8, 1, 1, 2
-mma rows have 8 warps of 64 rows and WN columns                     | mma,   fp16x3,  64, 128,  32, 1, 1, 2
-chunks and sums must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 2, 1, 2
-chunks and sums must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 1, 2, 2
-chunks and sums must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 1, 1, 1
+mma variants have 8 warps of 64 rows and WN columns                     | mma,   fp16x3,  64, 128,  32, 1, 1, 2
+k_blocks and sets must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 2, 1, 2
+k_blocks and sets must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 1, 2, 2
+k_blocks and sets must be 1, and bufs 2 or 3                          | mma,   fp16x3,  64, 128,  16, 1, 1, 1
 shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120 | mma, bf16x6, 128, 128,  32, 1, 1, 3
 TABLE
 
@@ -92,7 +92,7 @@ table_with() {
 # sentences OPTION...: of the rules that the CPU model's implementation breaks. gcc writes \' for the apostrophe in one.
 sentences() {
   gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 "$@" -I"$work/headers" -I"$root" "$root/cpu/sgemm.c" > "$work/output" 2>&1 || true
-  sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | sort -u
+  sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | grep '^sgemm_' | sort -u
 }
 
 while IFS='|' read -r rule row; do
@@ -136,6 +136,11 @@ illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE=tilde
 illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE=
 illegal "$not_a_stage" gcc -x c $emit $model -DSGEMM_STAGE
 illegal "$not_a_stage" nvcc $emit -DSGEMM_STAGE=tilde
+
+not_a_part="SGEMM_PART is not a part: host, tensor, or a name of SGEMM_STAGES in sgemm/variants.h"
+illegal "$not_a_part" gcc -x c $emit $model -DSGEMM_PART=hosts
+illegal "$not_a_part" gcc -x c $emit $model -DSGEMM_PART=
+illegal "$not_a_part" nvcc $emit -DSGEMM_PART=all
 
 no_machine="SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
 illegal "$no_machine" gcc -x c $emit
