@@ -436,7 +436,7 @@ static choice choice_of(int i) {
 enum { REDUCED_CASES = 5 * 5 };
 
 static choice reduced_choice_of(int i, layer layer) {
-  const int x = i / 5, y = i % 5, ops = (x + 3 * y) % 5, surplus = (x + 4 * y) % 5;
+  const int x = i / 5 % 5, y = i % 5, ops = (x + 3 * y) % 5, surplus = (x + 4 * y) % 5;
   choice c;
   c.m = x;
   c.n = y;
