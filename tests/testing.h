@@ -127,4 +127,7 @@ sgemm_stream schedule(int i);
 void need(int present, const char *what);
 void need_backend(void); /* needs a GPU where MACHINE_CUDA is 1 */
 
+/* Test(suite, case, ANYWHERE) runs also where there is no device; without it need_backend() is understood. */
+#define ANYWHERE .description = "anywhere"
+
 #endif

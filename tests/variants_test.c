@@ -502,7 +502,7 @@ static void offsets(sgemm_variant variant) {
 SGEMM_VARIANTS(VARIANT)
 
 /* A stage that VARIANT_IF does not know would be compiled and never tested. */
-Test(variants, every_compiled_variant_is_tested) {
+Test(variants, every_compiled_variant_is_tested, ANYWHERE) {
 #define TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                        \
   VARIANT_IF(stage, production)(tested[SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN] = 1;)
   int tested[SGEMM_VARIANT_COUNT] = {0}, i, count = 0;
