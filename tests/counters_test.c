@@ -496,6 +496,8 @@ static void splits(sgemm_variant variant) {
   const int64_t results = s.m * s.n;
   int ops, cluster_k, split_k;
   for (ops = NN; ops <= TT && can_split(v); ops++) {
+    if (reduced() && (ops == NN || ops == TT) != variant % 2)
+      continue;
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
     for (cluster_k = 2; cluster_k <= 8 && v->cluster_split_k; cluster_k *= 2) {
       if (reduced() && cluster_k != 2 << ops % 3)

@@ -520,8 +520,8 @@ ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
   if (machine_present())
     return;
   fprintf(stderr, "no %s: the tests that need one are skipped\n", machine_name());
-  FOREACH_SET(struct criterion_suite_set *suite, tests->suites) {
-    FOREACH_SET(struct criterion_test *test, suite->tests) {
+  FOREACH_SET(struct criterion_suite_set * suite, tests->suites) {
+    FOREACH_SET(struct criterion_test * test, suite->tests) {
       if (!is_set("SGEMM_REQUIRE_GPU") && test->data->description == NULL)
         test->data->disabled = true;
     }
