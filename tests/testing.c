@@ -1,3 +1,5 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+
 #include "tests/testing.h"
 
 #include <criterion/hooks.h>
@@ -11,6 +13,8 @@
 #else
 #include "cpu/sgemm_model.h"
 #include <cblas.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 static const uint32_t POISON = 0x7fc0dead; /* a NaN whose payload no arithmetic produces */
@@ -104,7 +108,7 @@ static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, 
   x->stride = stride;
   x->row = plain ? ld : 1;
   x->col = plain ? 1 : ld;
-  x->guard = is_set("SGEMM_TEST_UNGUARDED") ? 0 : GUARD;
+  x->guard = x->fenced || is_set("SGEMM_TEST_UNGUARDED") ? 0 : GUARD;
   x->count = 2 * x->guard + x->offset;
   if (x->rows > 0 && x->width > 0 && batch > 0)
     x->count += (x->rows - 1) * ld + x->width + (batch - 1) * stride;
@@ -160,6 +164,7 @@ void problem_make(problem *q) {
   sgemm_params *p = &q->p;
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   uint64_t random = q->seed;
+  q->A.fenced = q->B.fenced = q->C.fenced = q->workspace.fenced = q->fenced;
   matrix_make(&q->A, (p->op_a == SGEMM_N) == row_major, p->m, p->k, p->lda, p->batch, p->stride_a, has_product(p),
               q->layer, &random);
   matrix_make(&q->B, (p->op_b == SGEMM_N) == row_major, p->k, p->n, p->ldb, p->batch, p->stride_b, has_product(p),
@@ -170,10 +175,43 @@ void problem_make(problem *q) {
     matrix_make(&q->workspace, 1, 1, p->workspace_bytes / 4, p->workspace_bytes / 4, 1, 0, 0, q->layer, &random);
 }
 
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+
+static float *fenced_alloc(size_t bytes) { return (float *)machine_alloc(bytes); }
+static void fenced_free(float *p, size_t bytes) {
+  (void)bytes;
+  machine_free(p);
+}
+
+#else
+
+/* Whole pages that end with the 16 bytes in which the operand ends, and behind them one that nobody may touch. */
+static size_t fenced_pages(size_t bytes) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return (bytes + page - 1) / page * page;
+}
+
+static float *fenced_alloc(size_t bytes) {
+  const size_t size = fenced_pages(bytes), page = (size_t)sysconf(_SC_PAGESIZE);
+  char *p = (char *)mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED || mprotect(p + size, page, PROT_NONE) != 0)
+    return NULL;
+  return (float *)(p + size - (bytes + 15) / 16 * 16);
+}
+
+static void fenced_free(float *p, size_t bytes) {
+  const size_t size = fenced_pages(bytes), page = (size_t)sysconf(_SC_PAGESIZE);
+  munmap((char *)p + (bytes + 15) / 16 * 16 - size, size + page);
+}
+
+#endif
+
 static void matrix_free(matrix *x) {
   free(x->before);
   free(x->after);
-  if (x->device != NULL)
+  if (x->device != NULL && x->fenced)
+    fenced_free(x->device, (size_t)x->count * sizeof(float));
+  else if (x->device != NULL)
     machine_free(x->device);
   x->before = x->after = x->device = NULL;
 }
@@ -198,7 +236,7 @@ static int matrix_upload(matrix *x) {
   if (x->count == 0)
     return 0;
   if (x->device == NULL)
-    x->device = (float *)machine_alloc(bytes);
+    x->device = x->fenced ? fenced_alloc(bytes) : (float *)machine_alloc(bytes);
   return x->device == NULL || machine_upload(x->device, x->before, bytes) != 0;
 }
 
@@ -432,7 +470,7 @@ static choice choice_of(int i) {
 
 /* The quick tier: an orthogonal array of 25 rows, six columns of five values and strength 2 (K. A. Bush, Orthogonal
    arrays of index unity, 1952). Any two of m, n, k, the ops and (alpha, beta) take each pair of their values; so do the
-   ops and the surplus of each leading dimension. The two layers differ in k. */
+   ops and the surplus of each leading dimension. The two layers differ in k and in (alpha, beta). */
 enum { REDUCED_CASES = 5 * 5 };
 
 static choice reduced_choice_of(int i, layer layer) {
@@ -442,7 +480,7 @@ static choice reduced_choice_of(int i, layer layer) {
   c.n = y;
   c.k = (x + y + (layer == ROUNDING)) % 5;
   c.ops = ops < 4 ? ops : x % 4;
-  c.pair = (x + 2 * y) % 5;
+  c.pair = (x + 2 * y + 2 * (layer == ROUNDING)) % 5;
   c.a = surplus % 3;
   c.b = (surplus + x) % 3;
   c.c = (surplus + y) % 3;

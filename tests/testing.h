@@ -56,7 +56,8 @@ typedef struct matrix {
   int64_t rows, width, ld, batch, stride; /* stored rows of `width` elements: columns where column-major */
   int64_t row, col;                       /* from element (i, j) of op(X) to (i + 1, j) and (i, j + 1) */
   int64_t offset;                         /* floats beyond 16-byte alignment */
-  int64_t guard;                          /* GUARD; 0 with SGEMM_TEST_UNGUARDED=1: a sanitizer sees a wild read too */
+  int64_t guard;                          /* GUARD; 0 where fenced, or with SGEMM_TEST_UNGUARDED=1 for a sanitizer */
+  int fenced;                             /* 1: the device's copy ends where its memory ends */
   int64_t count;                          /* floats in all, guards included */
   float *before, *after;                  /* the whole of it on the host, as uploaded and as downloaded */
   float *device;                          /* its copy in the backend's memory */
@@ -70,6 +71,7 @@ typedef struct problem {
   double roundings; /* where not 0, in place of k + 2 in the bound of ROUNDING */
   uint64_t seed;
   int nonfinite; /* 1: the reference may hold NaN and Inf, which results must then match */
+  int fenced;    /* 1: no guards; the CPU model faults at an access behind the 16 bytes that hold an operand's end */
   matrix A, B, C, workspace;
   char fault[768];
 } problem;

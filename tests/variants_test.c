@@ -148,7 +148,7 @@ static void raster_groups(sgemm_variant variant) {
   CHECK(problem_solve(&q, NULL));
 }
 
-/* Leading dimensions that suit 128-bit accesses, at pointers that do or do not. */
+/* Leading dimensions that suit 128-bit accesses, at pointers that do or do not. No access reaches beyond an operand. */
 static void alignment(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   int a, b;
@@ -159,6 +159,8 @@ static void alignment(sgemm_variant variant) {
       q.A.offset = a;
       q.B.offset = b;
       q.C.offset = a ^ b;
+      q.fenced = 1;
+      q.p.alpha = 0.5f;
       q.p.beta = b % 2 ? 1.0f : 0.0f;
       CHECK(problem_solve(&q, NULL));
     }
