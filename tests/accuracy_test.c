@@ -1,5 +1,5 @@
-/* The tensor modes keep the rules A to G of tools/accuracy_rule.h, in its quick settings; and the rules can be
-   broken: by TF32, and by made-up errors that are just too large. */
+/* The tensor modes keep the rules A to G of tools/accuracy_rule.h with its quick settings. TF32 breaks rules. Each rule
+   is broken by synthetic errors that are slightly too large. */
 #include "tests/testing.h"
 
 #include "tools/accuracy_rule.h"
@@ -29,12 +29,12 @@ Test(accuracy, rules_are_kept) {
   free(records);
 }
 
-/* ---- Made up ----------------------------------------------------------------------------------------------------- */
+/* ---- Synthetic errors -------------------------------------------------------------------------------------------- */
 
 enum { SEEDS = 5 };
 
-/* Of one input at one k, as good as the baseline in all. */
-static void make_up(record *records, int input) {
+/* Records of one input at one k. Each subject has the errors of the baseline. */
+static void make_records(record *records, int input) {
   int seed, s;
   memset(records, 0, SEEDS * sizeof *records);
   for (seed = 0; seed < SEEDS; seed++) {
@@ -44,7 +44,7 @@ static void make_up(record *records, int input) {
     for (s = 0; s < SUBJECTS; s++) {
       outcome *r = &records[seed].of[s];
       r->ran = r->tensor = 1;
-      r->path = "made up";
+      r->path = "synthetic";
       r->frobenius = 1e-7;
       r->componentwise = 6.0 * ROUNDOFF;
       r->bias = 4.0 * ROUNDOFF;
@@ -58,7 +58,7 @@ static int broken(const record *records, char rule) {
   return v.broken;
 }
 
-Test(verdicts, what_is_just_good_enough) {
+Test(verdicts, errors_at_the_limit_are_kept) {
   static const struct {
     char rule;
     int input;
@@ -67,61 +67,61 @@ Test(verdicts, what_is_just_good_enough) {
   record records[SEEDS];
   size_t i;
   for (i = 0; i < sizeof cases / sizeof *cases; i++) {
-    make_up(records, cases[i].input);
+    make_records(records, cases[i].input);
     cr_assert(!broken(records, cases[i].rule), "rule %c", cases[i].rule);
   }
 }
 
 Test(verdicts, frobenius) {
   record records[SEEDS];
-  make_up(records, INPUT_normal);
+  make_records(records, INPUT_normal);
   records[3].of[TENSOR].frobenius = 1.01e-7;
-  cr_assert(broken(records, 'A'), "a mean above 1");
-  make_up(records, INPUT_normal);
+  cr_assert(broken(records, 'A'), "the mean is above 1");
+  make_records(records, INPUT_normal);
   records[0].of[TENSOR].frobenius = records[1].of[TENSOR].frobenius = 0.5e-7;
   records[3].of[TENSOR].frobenius = 1.49e-7;
-  cr_assert(!broken(records, 'A'), "a seed below 1.5");
+  cr_assert(!broken(records, 'A'), "a seed is below 1.5");
   records[3].of[TENSOR].frobenius = 1.51e-7;
-  cr_assert(broken(records, 'A'), "a seed above 1.5");
-  make_up(records, INPUT_normal);
+  cr_assert(broken(records, 'A'), "a seed is above 1.5");
+  make_records(records, INPUT_normal);
   records[4].of[TENSOR].frobenius = INFINITY;
-  cr_assert(broken(records, 'A'), "an infinite error");
+  cr_assert(broken(records, 'A'), "an error is infinite");
 }
 
 Test(verdicts, componentwise) {
   record records[SEEDS];
-  make_up(records, INPUT_normal);
+  make_records(records, INPUT_normal);
   records[2].of[TENSOR].componentwise = 6.01 * ROUNDOFF;
-  cr_assert(broken(records, 'B') && !broken(records, 'A'), "above the baseline's");
+  cr_assert(broken(records, 'B') && !broken(records, 'A'), "the error is above the baseline's");
   records[2].of[BASELINE].componentwise = 0.0;
   records[2].of[TENSOR].componentwise = 4.0 * ROUNDOFF;
-  cr_assert(!broken(records, 'B'), "4 2^-24 are allowed");
-  make_up(records, INPUT_sparse);
+  cr_assert(!broken(records, 'B'), "an error of 4 * 2^-24 is allowed");
+  make_records(records, INPUT_sparse);
   records[1].of[TENSOR].componentwise = INFINITY;
   cr_assert(broken(records, 'D'));
 }
 
 Test(verdicts, bias) {
   record records[SEEDS];
-  make_up(records, INPUT_positive);
+  make_records(records, INPUT_positive);
   records[4].of[TENSOR].bias = -4.01 * ROUNDOFF;
   cr_assert(broken(records, 'C'));
 }
 
 Test(verdicts, single_results) {
   record records[SEEDS];
-  make_up(records, INPUT_integers_b);
+  make_records(records, INPUT_integers_b);
   records[0].of[TENSOR].inexact = 1.0;
   cr_assert(broken(records, 'E'));
-  make_up(records, INPUT_zeros);
+  make_records(records, INPUT_zeros);
   records[4].of[TENSOR].faults = 1.0;
   cr_assert(broken(records, 'F'));
 }
 
-/* Where the guard fired, strict's bits are all that is asked for. */
+/* After a fallback, a result needs the bits of strict fp32 and nothing else. */
 Test(verdicts, guard) {
   record records[SEEDS];
-  make_up(records, INPUT_random40);
+  make_records(records, INPUT_random40);
   records[1].of[TENSOR].guard = SGEMM_GUARD_SPREAD;
   records[1].of[TENSOR].componentwise = 100.0 * ROUNDOFF;
   cr_assert(!broken(records, 'D'));
@@ -132,7 +132,7 @@ Test(verdicts, guard) {
 Test(verdicts, nothing_to_judge) {
   record records[SEEDS];
   int i;
-  make_up(records, INPUT_normal);
+  make_records(records, INPUT_normal);
   for (i = 0; i < SEEDS; i++)
     records[i].of[TENSOR].tensor = 0;
   cr_assert(broken(records, 'A') && broken(records, 'B') && broken(records, 'C') && broken(records, 'E'));

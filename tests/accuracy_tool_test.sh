@@ -1,10 +1,11 @@
 #!/bin/bash
-# The accuracy tool on the CPU model: its table and CSV parse, its rules are kept, TF32 breaks them, and the picture.
+# The accuracy tool on the CPU model: arguments, table, CSV, verdicts and picture. The modes keep the rules; TF32 breaks
+# some.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 accuracy=$(realpath "$1")
 
-# says NAME SENTENCE ARGUMENT...: exit status 2, that one line on stderr and nothing on stdout.
+# says NAME SENTENCE ARGUMENT...: the tool exits with status 2, prints one line to stderr and nothing to stdout.
 says() {
   local status=0
   "$accuracy" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
@@ -21,7 +22,7 @@ says "no such directory" "No such file or directory: $work/none/file.csv" --csv 
 "$accuracy" --help > "$work/help"
 same "inputs of --help" 27 "$(grep -cE '^  [A-F] [a-z0-9_]+ +' "$work/help")"
 
-# Small: 2 seeds of each input at k = 128.
+# A small run: 2 seeds of each input at k = 128.
 check "the rules are kept" "$accuracy" --seeds 2 --k 128 --m 64 --n 96 --csv "$work/errors.csv"
 cp "$work/output" "$work/table"
 modes=$(awk '$3 == "strict" || $3 ~ /^tensor/ { seen[$3] } END { print length(seen) }' "$work/table")
@@ -34,16 +35,16 @@ same "rows of the CSV" "$((2 * 19 * (modes + 2) + 2 * 2 * modes + 6 * 4 * modes 
 same "fields of the CSV" 12 "$(awk -F, '{ print NF }' "$work/errors.csv" | sort -u)"
 same "modes of the CSV" "$((modes + 2))" "$(sed 1d "$work/errors.csv" | cut -d, -f1 | sort -u | wc -l)"
 
-# Verdicts: E to G of strict, A to G of each tensor mode, and what TF32 breaks.
+# Verdicts: rules E to G for strict, A to G for each tensor mode, and the rules that TF32 breaks.
 same "verdicts" "$((3 + 7 * (modes - 1)))" "$(grep -cE '^rule [A-G] kept by (strict|tensor(_full)?): ' "$work/table")"
 same "TF32 breaks A and B" "A B" \
   "$(sed -nE 's/^rule (.) broken, as it should be, by chain_tf32: .*/\1/p' "$work/table" | paste -sd' ')"
 
-# Only the inputs that were asked for, and only their rules.
+# --inputs limits the run to the named inputs and to their rules.
 check "one input" "$accuracy" --seeds 1 --k 64 --m 16 --n 16 --inputs integers_a
 same "rules of one input" "E G" "$(sed -nE 's/^rule (.) kept by strict: .*/\1/p' "$work/output" | paste -sd' ')"
 
-# The picture, where there is matplotlib.
+# The picture, if matplotlib is installed.
 if /usr/bin/python3 -c 'import matplotlib' 2> /dev/null; then
   check "picture" "$root/tools/pictures.py" accuracy --out "$work/errors.png" "$work/errors.csv"
   same "PNG" "89504e47" "$(head -c 4 "$work/errors.png" | od -An -tx1 | tr -d ' ')"

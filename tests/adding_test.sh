@@ -1,18 +1,19 @@
 #!/bin/bash
-# docs/adding_a_variant.md and docs/adding_a_stage.md, followed to the letter in a copy of the tree: what they add compiles, passes
-# its tests on the CPU model, and changes as many files as they say.
+# Applies docs/adding_a_variant.md and docs/adding_a_stage.md to copies of the tree. The added code must compile, pass
+# its tests on the CPU model, and change the files that the pages name and no others.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# copy NAME: a copy of the library and of the tests' own sources.
+# copy NAME: copies the sources of the library, the tests and the tools to $work/NAME.
 copy() {
   mkdir "$work/$1"
   (cd "$root" && cp -rL sgemm.h sgemm_kernels.cuh sgemm cpu tests tools "$work/$1")
   chmod -R u+w "$work/$1"
 }
 
-# apply PAGE TREE: inserts the page's C blocks where its text says. The estimate's line replaces the one in the tree; a row goes
-# before the last row of its table that is of the stage it names, or in front of the table's first; a file is written.
+# apply PAGE TREE: applies the C blocks of a page to a copy. A block that begins with a file name becomes this file. The
+# line of SGEMM_ESTIMATED replaces the line of the copy. A row of a table goes behind the first row of its stage, or,
+# for a new stage, behind the first row of the table.
 apply() {
   python3 - "$root/docs/$1" "$work/$2" <<'PYTHON'
 import pathlib, re, sys
@@ -40,13 +41,14 @@ for block in re.findall(r"```c\n(.*?)```", page, re.S):
             at = text.index(f"#define {table}(X)")
             row = text.find(f"  X({stage},", at)
             row = row if row >= 0 else text.index("  X(", at)
-            row = text.index("\n", row) + 1  # behind the first row: in the middle
+            row = text.index("\n", row) + 1  # behind this row
             text = text[:row] + line.rstrip() + "\n" + text[row:]
     tables.write_text(text)
 PYTHON
 }
 
-# passes TREE STAGE FILTER: the tests of the stage's variants that the filter names, on the CPU model.
+# passes TREE STAGE FILTER: builds variants_test.c for a stage on the CPU model and runs the tests that match the
+# filter.
 passes() {
   local tree=$work/$1
   gcc -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1 "-DSGEMM_STAGE=$2" -I"$tree" "$tree/tests/variants_test.c" \
@@ -54,7 +56,7 @@ passes() {
     env -u SGEMM_TEST_FULL OPENBLAS_NUM_THREADS=1 "$root/bazel/own_pid.sh" "$work/suite" --filter "$3"
 }
 
-# changed TREE: the files that differ from the tree's.
+# changed TREE: prints the files of the copy that differ from the repository.
 changed() {
   local directory
   for directory in sgemm.h sgemm_kernels.cuh sgemm cpu; do

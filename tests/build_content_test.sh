@@ -1,11 +1,11 @@
 #!/bin/bash
-# build_content_test.sh [PRODUCTION ALL]: a build holds exactly the kernels that SGEMM_STAGE asks for. The programs PRODUCTION
-# and ALL, linked from parts with these builds, are read by nm; other builds are compiled to PTX. The full tier compiles every
-# stage, and production for architectures from the oldest that nvcc 13 knows to the newest.
+# build_content_test.sh [PRODUCTION ALL]: a build has exactly the kernels that SGEMM_STAGE selects. PRODUCTION and ALL
+# are programs that are linked from the parts of these builds; nm lists their kernels. Other builds are compiled to PTX.
+# The full tier compiles every stage, and production for the architectures of nvcc 13 from sm_75 to sm_120.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# The table as its own preprocessor expands it, a line a row: ROW stage production name.
+# SGEMM_VARIANTS after the preprocessor, one row a line: ROW stage production name.
 cat > "$work/rows.c" <<'TABLE'
 #include "sgemm.h"
 #define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                         \
@@ -14,7 +14,7 @@ SGEMM_VARIANTS(ROW_OF)
 TABLE
 gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
 
-# The kernels of the tensor modes, which builds have that are not of one stage.
+# The kernels of the tensor modes. A build of a single stage does not have them.
 cat > "$work/tensors.c" <<'TABLE'
 #include "sgemm.h"
 #define SPLIT_OF(format, terms, idea) TENSOR sgemm_split_##format
@@ -24,7 +24,7 @@ SGEMM_TENSOR_VARIANTS(TENSOR_OF)
 TABLE
 tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9_]+' | sed 's/TENSOR //')
 
-# kernels AWK_CONDITION: the kernels of the rows that meet it, and those that every build has.
+# kernels AWK_CONDITION: prints the kernels of the rows that meet the condition, and the kernels of every build.
 kernels() {
   awk "$1"' { for (i = 1; i <= 4; i++) print $4 "_" substr("nnnttntt", 2 * i - 1, 2) }
     END { print "sgemm_reduce_split_k"; print "sgemm_pack"; print "sgemm_reduce_stream_k" }' "$work/rows" | sort
@@ -33,10 +33,10 @@ kernels() {
 # The stages in the order of the table.
 stages=$(awk '!seen[$2]++ { print $2 }' "$work/rows")
 
-# unpinned AWK_CONDITION: the kernels of rows, and those of the tensor modes.
+# unpinned AWK_CONDITION: prints the output of kernels(), and the kernels of the tensor modes.
 unpinned() { printf '%s\n' "$(kernels "$1")" "$tensors" | sort; }
 
-# ptx NAME WANTED OPTION...: the kernels of a build.
+# ptx NAME WANTED OPTION...: compiles a build to PTX and compares its kernels.
 ptx() {
   if nvcc -ptx "${@:3}" -I"$root" -o "$work/ptx" "$root/cuda/sgemm.cu" > "$work/output" 2>&1; then
     same "$1" "$2" "$(sed -nE 's/.*\.entry ([A-Za-z0-9_$]+).*/\1/p' "$work/ptx" | sort)"
@@ -45,7 +45,7 @@ ptx() {
   fi
 }
 
-# linked NAME WANTED PROGRAM: the kernels that a program was linked with, by the names of nvcc's stubs.
+# linked NAME WANTED PROGRAM: compares the kernels of a program. nvcc's host stubs have the names of the kernels.
 linked() {
   same "$1" "$2" "$(nm --defined-only "$3" |
     perl -ne 'print substr($2, 0, $1), "\n" if /__device_stub__Z(\d+)(sgemm_\w+)$/' | sort -u)"

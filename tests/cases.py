@@ -1,4 +1,4 @@
-"""What the tests in Python share: unittest as Bazel expects of a test."""
+"""Functions of the Python tests: runs unittest with the filter and the XML report of Bazel."""
 import html
 import os
 import sys
@@ -6,7 +6,7 @@ import unittest
 
 
 class Result(unittest.TextTestResult):
-    """Keeps every test with its outcome, for the XML report."""
+    """Keeps every test that ran, for the XML report."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -18,12 +18,12 @@ class Result(unittest.TextTestResult):
 
 
 def name_of(test):
-    """Class/test, of a subtest its test's."""
+    """Class/test; for a subtest, the name of its test."""
     return "/".join(getattr(test, "test_case", test).id().split(".")[-2:])
 
 
 def report(result, path):
-    """What failed or was skipped, by test, as a JUnit file."""
+    """Writes a JUnit file with the tests that passed, failed or were skipped."""
     bad = {name_of(test): text for test, text in result.failures + result.errors}
     skipped = {name_of(test): reason for test, reason in result.skipped}
     with open(path, "w") as file:
@@ -37,7 +37,7 @@ def report(result, path):
 
 
 def run():
-    """The tests that sys.argv or --test_filter=CLASS/TEST names, else all. Prints how to repeat each that fails."""
+    """Runs the tests that sys.argv or --test_filter=CLASS/TEST names, otherwise all; prints how to repeat failures."""
     only = os.environ.get("TESTBRIDGE_TEST_ONLY")
     if only:
         sys.argv += ["-k", only.replace("/", ".")]

@@ -1,18 +1,18 @@
-# cases.sh: what the shell tests share. They source it, list cases with the functions below and end with `finish`. Works
-# in a checkout and in Bazel's runfiles, where the tree has the same shape. Prints the cases that fail or are skipped,
-# on a terminal all of them.
+# cases.sh: functions of the shell tests. A test sources this file, runs its cases with the functions below and ends
+# with `finish`. The file works in a checkout and in Bazel's runfiles, which have the same directories. It prints the
+# cases that fail or are skipped; on a terminal it prints all cases.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d "${TEST_TMPDIR:-${TMPDIR:-/tmp}}/sgemm_cases.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'echo "FAILED line $LINENO of $0: $BASH_COMMAND"' ERR
-export LC_ALL=C # compilers quote and translate by locale
+export LC_ALL=C # the locale changes the quotes and the language of compiler messages
 
 passed=0 failed=0 skipped=0
 full=${SGEMM_TEST_FULL:-0} # 1 in the full tier
 : > "$work/cases.xml"
 
-# record WORD NAME WHY ELEMENT: one line of output, and a case with that child element for the XML report.
+# record WORD NAME WHY ELEMENT: prints one line, and adds a case with the child element ELEMENT to the XML report.
 record() {
   local name why
   name=$(escape <<< "$2") why=$(escape <<< "$3")
@@ -27,10 +27,10 @@ ok() { record ok "$1" "" "" && passed=$((passed + 1)); }
 # fail NAME WHY
 fail() { record FAILED "$1" "$2" failure && failed=$((failed + 1)); }
 
-# skip NAME WHY: for what this machine lacks.
+# skip NAME WHY: for a case that needs something this machine lacks.
 skip() { record skipped "$1" "$2" skipped && skipped=$((skipped + 1)); }
 
-# The first line of the last command's output that tells of an error, else its last line.
+# why: prints the first line of the last command's output that reports an error, otherwise its last line.
 why() { grep -m 1 -iE 'error|undefined|differ' "$work/output" || tail -n 1 "$work/output"; }
 
 # check NAME COMMAND...: the command succeeds.
@@ -58,32 +58,33 @@ same() {
   fi
 }
 
-# with COMPILER CASE NAME...: a case by a compiler, skipped where there is none.
+# with COMPILER CASE NAME...: runs a case that needs a compiler; skips it if the compiler is not installed.
 with() {
   if command -v "$1" > /dev/null; then "${@:2}"; else skip "$3" "no $1"; fi
 }
 
-# The CUDA toolkit's directory, as bazel/local_cuda.bzl looks for it; empty where there is none.
+# The CUDA toolkit's directory, in the search order of bazel/local_cuda.bzl; empty: not installed.
 cuda=
 on_path=$(realpath "$(command -v nvcc)" 2> /dev/null || true)
 for candidate in "${CUDA_PATH:-}" "${on_path%/bin/nvcc}" /usr/local/cuda; do
   if [ -z "$cuda" ] && [ -n "$candidate" ] && [ -x "$candidate/bin/nvcc" ]; then cuda=$candidate; fi
 done
 
-# nvcc names its temporary files after its process id, and ids repeat in Bazel's sandboxes: each call has its own place.
+# nvcc names its temporary files after its process id, and ids repeat in Bazel's sandboxes. So each call has a directory
+# of its own.
 if [ -n "$cuda" ]; then
   nvcc() { TMPDIR=$(mktemp -d "$work/nvcc.XXXXXX") "$cuda/bin/nvcc" "$@"; }
 fi
 
-# headers_into DIRECTORY: links to the headers and the kernels' sources, for tests that edit a copy of some.
+# headers_into DIRECTORY: makes links to the headers and the kernels' sources, so that a test can replace some of them.
 headers_into() {
   mkdir -p "$1/sgemm"
   cp -rsL "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$1"
   cp -rsL "$root"/sgemm/. "$1/sgemm"
 }
 
-# The closing line, how to repeat a failure, and the status: a failed case or none at all fails the test. Bazel names a
-# file for the report.
+# finish: prints the counts and how to repeat a failure, writes the XML report to the file that Bazel names, and exits.
+# The test fails if a case failed or if there was none.
 finish() {
   echo "$passed passed, $failed failed$([ $skipped -eq 0 ] || echo ", $skipped skipped")"
   if [ $failed -gt 0 ] && [ -n "${TEST_TARGET:-}" ]; then

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Every illegal variant of the tables and every illegal configuration stops the compiler, with its own sentence.
+# Each illegal variant and each illegal configuration stops the compiler with an error message of its own.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# Each line: the sentences of the rules, joined by +, | stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,
-# blocks of a row that breaks just these.
+# A line has the messages of the rules, joined by +, and behind | a row that breaks exactly these rules: stage, BM, BN,
+# BK, TM, TN, WM, WN, V, bufs, slice_k, blocks.
 cat > "$work/rows" <<'TABLE'
 BM and BN must be multiples of WM and WN                                             | naive,           64,  16,   1,   1,   1,  24,  16, 1, 0, 1, 2
 BM and BN must be multiples of WM and WN                                             | naive,           64,  16,   1,   1,   1,  64,  24, 1, 0, 1, 2
@@ -54,7 +54,7 @@ tma has one or two consumer warpgroups                       | tma,             
 shared memory of a block is at most 227 KiB                                          | tma,             64, 128,  96,  16,   8,  32,  32, 4, 4, 4, 1
 TABLE
 
-# The same for SGEMM_TENSOR_VARIANTS: engine, format, BM, BN, WN, chunks, sums, bufs.
+# A line has the message of a rule and a row of SGEMM_TENSOR_VARIANTS: engine, format, BM, BN, WN, k_blocks, sets, bufs.
 cat > "$work/tensors" <<'TABLE'
 wgmma variants have two warpgroups of 64 rows                           | wgmma, fp16x3,  64,  64,  64, 2, 1, 4
 WN must be 64 or 128                                                | wgmma, fp16x3, 128,  96,  32, 2, 1, 4
@@ -75,7 +75,7 @@ k_blocks and sets must be 1, and bufs 2 or 3                          | mma,   f
 shared memory of a block is at most 99 KiB on sm_86, sm_89 and sm_120 | mma, bf16x6, 128, 128,  32, 1, 1, 3
 TABLE
 
-# The first text in quotes behind each use of SGEMM__RULE.
+# The message of each use of SGEMM__RULE is its first text in quotes.
 rules=$(cat "$root"/sgemm_kernels.cuh "$root"/sgemm/*.h "$root"/sgemm/*/*.{h,cuh} |
   perl -0777 -ne 'print "$1\n" while /SGEMM__RULE\((?!condition)[^"]*"([^"]*)"/g')
 same "every rule has a row" "$(sort -u <<< "$rules")" \
@@ -83,13 +83,14 @@ same "every rule has a row" "$(sort -u <<< "$rules")" \
 
 headers_into "$work/headers"
 
-# table_with SED_OR_PERL_COMMAND...: sgemm/variants.h of the copy is the tree's, edited by the command.
+# table_with SED_OR_PERL_COMMAND...: edits the repository's sgemm/variants.h with the command and writes it to the copy.
 table_with() {
   rm -f "$work/headers/sgemm/variants.h"
   "$@" "$root/sgemm/variants.h" > "$work/headers/sgemm/variants.h"
 }
 
-# sentences OPTION...: of the rules that the CPU model's implementation breaks. gcc writes \' for the apostrophe in one.
+# sentences OPTION...: prints the messages of the rules that a build of the CPU model breaks. gcc prints \' for an
+# apostrophe.
 sentences() {
   gcc -std=c11 -fsyntax-only -DSGEMM_CPU=1 "$@" -I"$work/headers" -I"$root" "$root/cpu/sgemm.c" > "$work/output" 2>&1 || true
   sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | grep '^sgemm_' | sort -u
@@ -99,7 +100,7 @@ while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
   read -r stage BM BN BK TM TN WM WN V bufs slice_k blocks <<< "${row//,/}"
   variant=${stage}_${BM}x${BN}x${BK}_${TM}x${TN}
-  # The table with this row on top and an estimate for it, in a build that stamps no kernel of the row.
+  # The table starts with this row and has an estimate for it. The build compiles no kernel of the row.
   table_with sed -e "/^#define SGEMM_VARIANTS(X)/a\\
   X($stage, $BM, $BN, $BK, $TM, $TN, $WM, $WN, $V, $bufs, $slice_k, $blocks, 0, \"a row of the test\") \\\\" \
     -e "s/^#define SGEMM_ESTIMATED(X)/& X($variant, tiled_16x16x16_1x1)/"
@@ -111,12 +112,12 @@ while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
   read -r engine format BM BN WN k_blocks sets bufs <<< "${row//,/}"
   variant=${engine}_${format}_${BM}x${BN}
-  # The table with this row alone.
+  # The table has only this row.
   table_with perl -0777 -pe "s/(#define SGEMM_TENSOR_VARIANTS\(X\))(.*\\\\\n)*.*\n/\$1 X($engine, $format, $BM, $BN, $WN, $k_blocks, $sets, $bufs, \"a row of the test\")\n/"
   same "$variant, WN $WN, k_blocks $k_blocks, sets $sets, bufs $bufs" "sgemm_$variant: $rule" "$(sentences)"
 done < "$work/tensors"
 
-# illegal SENTENCE COMPILER OPTION...: including sgemm.h meets the #error of this sentence.
+# illegal SENTENCE COMPILER OPTION...: a file that includes sgemm.h stops at the #error with this message.
 illegal() {
   echo "$1" >> "$work/errors"
   with "$2" refuse "${*:2}" "#error \"$1\"" "${@:2}" -I"$root" -c "$work/use.cu" -o "$work/use.o"
@@ -142,15 +143,15 @@ illegal "$not_a_part" gcc -x c $emit $model -DSGEMM_PART=hosts
 illegal "$not_a_part" gcc -x c $emit $model -DSGEMM_PART=
 illegal "$not_a_part" nvcc $emit -DSGEMM_PART=all
 
-no_machine="SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
-illegal "$no_machine" gcc -x c $emit
-illegal "$no_machine" gcc -x c $emit -DSGEMM_CPU=0
-illegal "$no_machine" g++ -x c++ $emit
+no_backend="SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
+illegal "$no_backend" gcc -x c $emit
+illegal "$no_backend" gcc -x c $emit -DSGEMM_CPU=0
+illegal "$no_backend" g++ -x c++ $emit
 
 illegal "the CPU model is C11: compile cpu/sgemm.c as C" g++ -x c++ $emit $model
 
 same "every #error has a case" "$(sort -u "$work/errors")" \
-  "$(cat "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$root"/sgemm/*.h "$root"/sgemm/*/*.{h,cuh} "$root"/cpu/*.h |
+  "$(cat "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$root"/sgemm/*.h "$root"/sgemm/*/*.{h,cuh} "$root"/cpu/*.h "$root"/cpu/*/*.h |
     sed -n 's/^#error "\(.*\)"$/\1/p' | sort -u)"
 
 finish

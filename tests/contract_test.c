@@ -1,10 +1,10 @@
-/* What every call promises: the status of the first fault in the documented order, C untouched on error, plans refused
-   that cannot run, quick returns, and BLAS's argument list. */
+/* Tests of the contract of every call: the status of the first fault in the documented order, C untouched on error,
+   refused plans, quick returns, BLAS's argument list, and the selection. */
 #include "tests/testing.h"
 
 #include <string.h>
 
-/* A compiled variant, for calls that name one. */
+/* The first compiled variant. */
 static sgemm_variant any_variant(void) {
   int v = 0;
   while (v < SGEMM_VARIANT_COUNT && !sgemm_compiled((sgemm_variant)v))
@@ -13,7 +13,7 @@ static sgemm_variant any_variant(void) {
   return (sgemm_variant)v;
 }
 
-/* A compiled variant of the stage tma, whose plan depends on the operands; any other where the device cannot run it. */
+/* A compiled variant of stage tma. Its plan depends on the operands. Any other variant if the device cannot run tma. */
 static sgemm_variant tma_variant(void) {
   sgemm_device device;
   int v;
@@ -24,7 +24,7 @@ static sgemm_variant tma_variant(void) {
   return any_variant();
 }
 
-/* A result that no call may touch. */
+/* Floats of a C that no call may write. */
 enum { UNTOUCHED = 256 };
 
 static float *untouched_make(void) {
@@ -44,7 +44,7 @@ static void untouched_check(float *device, const char *what) {
     cr_assert(host[i] == (float)i + 0.5f, "%s: C[%d] became %g", what, i, (double)host[i]);
 }
 
-/* Every entry that takes params, in turn, agrees on the status. */
+/* Every entry point that takes params must return the same status. */
 static void expect_status(const sgemm_params *p, sgemm_status want, const char *what) {
   const struct {
     const char *entry;
@@ -75,7 +75,7 @@ Test(status, strings_are_distinct) {
   cr_assert_str_eq(sgemm_status_string(SGEMM_ERROR_CUDA), sgemm_status_string((sgemm_status)-1));
 }
 
-Test(status, cuda_errors_come_out_again) {
+Test(status, cuda_errors_are_kept_in_the_status) {
   int i;
   cr_assert(SGEMM_SUCCESS == 0);
   for (i = -1; i <= SGEMM_STATUS_COUNT; i++)
@@ -107,7 +107,7 @@ static const call calls[] = {
   CALL("op_b 'T'",                     OP_B,      ROW,   N, 'T',         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
   CALL("op_b 110",                     OP_B,      COL,   N, 110,         5,  6,  7,   7,   7,   6,  1,  35,  42,  30),
   CALL("m -1",                         M,         ROW,   N,   N,        -1,  6,  7,   7,   6,   6,  1,  35,  42,  30),
-  CALL("m the most negative",          M,         COL,   N,   N, INT64_MIN,  6,  7,   7,   7,   6,  1,  35,  42,  30),
+  CALL("m INT64_MIN",                  M,         COL,   N,   N, INT64_MIN,  6,  7,   7,   7,   6,  1,  35,  42,  30),
   CALL("n -1",                         N,         ROW,   N,   N,         5, -1,  7,   7,   6,   6,  1,  35,  42,  30),
   CALL("n -1, m 0",                    N,         ROW,   N,   N,         0, -1,  7,   7,   6,   6,  1,  35,  42,  30),
   CALL("k -1",                         K,         ROW,   N,   N,         5,  6, -1,   7,   6,   6,  1,  35,  42,  30),
@@ -144,11 +144,11 @@ static const call calls[] = {
   CALL("batch of B beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35, BIG,  30),
   CALL("batch of C beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  42, BIG),
   CALL("sizes whose product wraps",    TOO_LARGE, ROW,   N,   N,       BIG,  6, 16,  16,   6,   6,  1,   0,  96,   0),
-  CALL("nothing but A",                A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
-  CALL("nothing but A, all C and T",   A,         COL,   C,   T,         5,  6,  7,   7,   6,   5,  1,  35,  42,  30),
+  CALL("no fault but NULL pointers",   A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
+  CALL("NULL pointers, ops C and T",   A,         COL,   C,   T,         5,  6,  7,   7,   6,   5,  1,  35,  42,  30),
   CALL("strides of a single matrix",   A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  1,  -1,  -1,  -1),
-  CALL("shared A and B",               A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,   0,   0,  30),
-  CALL("the least stride_c",           A,         ROW,   N,   N,         5,  6,  7,   7,   6,   8,  2,  35,  42,  38),
+  CALL("stride_a and stride_b 0",      A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,   0,   0,  30),
+  CALL("the smallest stride_c",        A,         ROW,   N,   N,         5,  6,  7,   7,   6,   8,  2,  35,  42,  38),
   CALL("interleaved rows that fit",    A,         ROW,   N,   N,         5,  6,  7,   7,   6,  18,  3,  35,  42,   6),
 };
 // clang-format on
@@ -168,7 +168,8 @@ static sgemm_params params_of(const call *c) {
   return p;
 }
 
-/* With all pointers NULL, so that the check must come before any of them counts; then with a C that must stay as is. */
+/* First all pointers are NULL: the fault must be found before the pointers are checked. Then C is valid and must stay
+   unchanged. */
 Test(bad_arguments, each_has_its_status) {
   float *untouched;
   unsigned i;
@@ -192,7 +193,7 @@ Test(bad_arguments, pointers) {
   need_backend();
   untouched = untouched_make();
   expect_status(NULL, SGEMM_ERROR_PARAMS, "no params");
-  for (byte = 0; byte < 4; byte++) { /* 0: NULL; otherwise so many bytes beyond a float */
+  for (byte = 0; byte < 4; byte++) { /* 0: NULL; otherwise bytes behind the start of a float */
     const float *misaligned = byte ? (const float *)((const char *)untouched + byte) : NULL;
     bad = p;
     bad.A = misaligned;
@@ -216,7 +217,7 @@ Test(bad_arguments, pointers) {
   machine_free(untouched);
 }
 
-/* What only the launch finds: C of more tiles or matrices than a grid holds. */
+/* C has more tiles or matrices than a grid has blocks. Only the launch finds this fault. */
 Test(bad_arguments, grids_beyond_the_hardware) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, INT64_C(1) << 40, 1, 1);
   float *untouched;
@@ -233,7 +234,7 @@ Test(bad_arguments, grids_beyond_the_hardware) {
   machine_free(untouched);
 }
 
-/* Something that earns each status in a batch of 2, in the order of the checks. */
+/* For each status a fault that causes it in a batch of 2, in the order of the checks. */
 #define FAULTS(X)                                                                                                      \
   X(SGEMM_ERROR_ORDER, order = 100)                                                                                    \
   X(SGEMM_ERROR_OP_A, op_a = 0)                                                                                        \
@@ -251,15 +252,16 @@ Test(bad_arguments, grids_beyond_the_hardware) {
   X(SGEMM_ERROR_STRIDE_C, stride_c = 0)                                                                                \
   X(SGEMM_ERROR_TOO_LARGE, lda = BIG)
 
-static void damage(sgemm_params *p, sgemm_status status) {
-#define DAMAGE(symbol, fault)                                                                                          \
+static void inject_fault(sgemm_params *p, sgemm_status status) {
+#define INJECT(symbol, fault)                                                                                          \
   if (status == symbol)                                                                                                \
     p->fault;
-  FAULTS(DAMAGE)
+  FAULTS(INJECT)
 }
 
-/* Of two faults the one that comes first in SGEMM_STATUS_LIST is reported. Pointers, all NULL here, come last. */
-Test(bad_arguments, the_first_fault_counts) {
+/* A call with two faults reports the one that comes first in SGEMM_STATUS_LIST. All pointers are NULL; they are checked
+   last. */
+Test(bad_arguments, the_first_fault_is_reported) {
 #define SYMBOL(symbol, fault) symbol,
   static const sgemm_status order[] = {FAULTS(SYMBOL)};
   enum { COUNT = sizeof order / sizeof *order };
@@ -270,8 +272,8 @@ Test(bad_arguments, the_first_fault_counts) {
       sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
       char what[80];
       p.batch = 2;
-      damage(&p, order[second]);
-      damage(&p, order[first]);
+      inject_fault(&p, order[second]);
+      inject_fault(&p, order[first]);
       snprintf(what, sizeof what, "faults %d and %d", order[first], order[second]);
       expect_status(&p, order[first], what);
     }
@@ -292,7 +294,7 @@ Test(bad_arguments, variants_and_stages) {
     cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_ERROR_VARIANT, "before the pointers");
   }
   p.A = p.B = p.C = untouched;
-  p.workspace = (void *)((uintptr_t)untouched / 16 * 16); /* large enough for variants that repack */
+  p.workspace = (void *)((uintptr_t)untouched / 16 * 16); /* enough bytes for variants that repack */
   p.workspace_bytes = 1 << 20;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     if (!sgemm_compiled((sgemm_variant)v))
@@ -305,7 +307,7 @@ Test(bad_arguments, variants_and_stages) {
 
 /* ---- Bad plans --------------------------------------------------------------------------------------------------- */
 
-/* A plan that must be refused with this status, for a call that is right but for `p`; C stays as it is. */
+/* sgemm_run_plan() must refuse the plan for parameters p with status want. C of q must stay unchanged. */
 static void expect_refusal(problem *q, sgemm_plan plan, const sgemm_params *p, sgemm_status want, const char *what) {
   const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
   const sgemm_status got = sgemm_run_plan(&plan, p, NULL);
@@ -313,17 +315,17 @@ static void expect_refusal(problem *q, sgemm_plan plan, const sgemm_params *p, s
             v ? v->name : "no variant", plan.cluster_k, plan.split_k, plan.stream_k, plan.repack_a, plan.repack_b, what,
             got, sgemm_status_string(got), want);
   CHECK(problem_download(q));
-  cr_assert(memcmp(q->C.before, q->C.after, (size_t)q->C.count * sizeof(float)) == 0, "%s: C was touched", what);
+  cr_assert(memcmp(q->C.before, q->C.after, (size_t)q->C.count * sizeof(float)) == 0, "%s: C was written", what);
 }
 
 static void expect_bad_plan(problem *q, sgemm_plan plan) {
   sgemm_params p = q->p;
-  expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "all else right");
+  expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "no other fault");
   p.order = 0;
-  expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "a bad order after it");
+  expect_refusal(q, plan, &p, SGEMM_ERROR_PLAN, "and a bad order");
 }
 
-/* A variant's plan for q with this cluster_k and split_k. */
+/* The variant's own plan for q, with another cluster_k and split_k. */
 static sgemm_plan plan_of(const problem *q, int variant, int cluster_k, int split_k) {
   sgemm_plan plan = sgemm_variant_plan((sgemm_variant)variant, &q->p);
   plan.cluster_k = cluster_k;
@@ -331,10 +333,11 @@ static sgemm_plan plan_of(const problem *q, int variant, int cluster_k, int spli
   return plan;
 }
 
-/* cluster_k, split_k and stream_k that no variant, or not this one, can do. */
+/* A plan is refused if no variant, or not this one, supports its cluster_k, split_k or stream_k. */
 Test(bad_plans, cluster_k_split_k_and_stream_k) {
-  static const int nobodys[][2] = {{3, 1}, {16, 1}, {0, 1}, {-2, 1}, {5, 2}, {1, 0}, {1, -1}, {8, 0}, {INT32_MAX, 1}};
-  static const int streams[] = {-1, 1, 65536};
+  static const int unsupported[][2] = {{3, 1}, {16, 1}, {0, 1}, {-2, 1},       {5, 2},
+                                       {1, 0}, {1, -1}, {8, 0}, {INT32_MAX, 1}};
+  static const int stream_k_values[] = {-1, 1, 65536};
   int v, i;
   need_backend();
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
@@ -344,15 +347,15 @@ Test(bad_plans, cluster_k_split_k_and_stream_k) {
     q.p.workspace_bytes = 8 * 5 * 32;
     problem_make(&q);
     CHECK(problem_upload(&q));
-    for (i = 0; i < (int)(sizeof nobodys / sizeof *nobodys); i++)
-      expect_bad_plan(&q, plan_of(&q, v, nobodys[i][0], nobodys[i][1]));
+    for (i = 0; i < (int)(sizeof unsupported / sizeof *unsupported); i++)
+      expect_bad_plan(&q, plan_of(&q, v, unsupported[i][0], unsupported[i][1]));
     for (i = 2; i <= 8 && !r->cluster_split_k; i *= 2)
       expect_bad_plan(&q, plan_of(&q, v, i, 1));
     if (r->uses_tma || !can_split(r))
       expect_bad_plan(&q, plan_of(&q, v, 1, 2));
     plan = plan_of(&q, v, 1, 1);
-    for (i = 0; i < (int)(sizeof streams / sizeof *streams); i++) {
-      plan.stream_k = streams[i];
+    for (i = 0; i < (int)(sizeof stream_k_values / sizeof *stream_k_values); i++) {
+      plan.stream_k = stream_k_values[i];
       expect_bad_plan(&q, plan);
     }
     if (!r->uses_tma) {
@@ -363,8 +366,8 @@ Test(bad_plans, cluster_k_split_k_and_stream_k) {
   }
 }
 
-/* An operand that tensor maps cannot describe, for its leading dimension, its address or its stride, has to be
-   repacked. Variants that do not use TMA repack nothing. */
+/* A tma variant must repack an operand whose leading dimension, address or stride a tensor map cannot describe. Other
+   variants repack nothing. */
 Test(bad_plans, repacks) {
   int v, ops, i;
   need_backend();
@@ -397,7 +400,7 @@ Test(bad_plans, repacks) {
       }
 }
 
-/* A plan for tensor cores splits k, and neither shares tiles nor repacks operands. */
+/* A plan with a tensor-core variant has split_k >= 1, no stream_k and no repacked operand. */
 Test(bad_plans, tensor) {
   problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 5, 6, 70, EXACT);
   sgemm_device device;
@@ -424,13 +427,13 @@ Test(bad_plans, tensor) {
     plan.cluster_k = 3;
     expect_bad_plan(&q, plan);
     plan.cluster_k = 1;
-    if (device.has_sm90a_code) /* every tensor-core variant is possible there */
+    if (device.has_sm90a_code) /* the device can run every tensor-core variant */
       expect_refusal(&q, plan, &q.p, SGEMM_ERROR_WORKSPACE, "no workspace");
   }
   problem_free(&q);
 }
 
-/* No variant, before any other fault but that there are no params. */
+/* A variant that does not exist is reported before every other fault but missing params. */
 Test(bad_plans, variants) {
   problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
   int v;
@@ -452,7 +455,7 @@ Test(bad_plans, variants) {
   problem_free(&q);
 }
 
-/* A workspace that is too small by 16 bytes or altogether, misaligned, or not there. */
+/* A workspace is refused if it is 16 bytes too small, empty, negative, misaligned or NULL. */
 Test(bad_plans, workspaces) {
   int v;
   need_backend();
@@ -475,13 +478,13 @@ Test(bad_plans, workspaces) {
     p.workspace_bytes = 0;
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "no bytes");
     p.workspace_bytes = -1;
-    expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "less than none");
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "negative");
     p = q.p;
     p.workspace = (char *)p.workspace + 4;
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "4 bytes beyond a multiple of 16");
     p.workspace = NULL;
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "NULL");
-    expect_status(&p, SGEMM_ERROR_WORKSPACE, "NULL, and bytes of it");
+    expect_status(&p, SGEMM_ERROR_WORKSPACE, "NULL, with bytes");
     p.C = NULL;
     expect_refusal(&q, plan, &p, SGEMM_ERROR_C, "NULL, after C");
     p.m = 0;
@@ -490,7 +493,8 @@ Test(bad_plans, workspaces) {
   }
 }
 
-/* Partitions whose bytes wrap to 0 in 64 bits, and a second kernel, or packing, of more blocks than a grid holds. */
+/* The bytes of the partitions wrap to 0 in 64 bits. Then the second kernel of split-K, or the packing kernel of tma,
+   has more blocks than a grid. */
 Test(bad_plans, beyond_the_hardware) {
   problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 5, 6, 7, EXACT);
   int v;
@@ -514,19 +518,19 @@ Test(bad_plans, beyond_the_hardware) {
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "2^64 bytes");
     p.m = INT64_C(1) << 31;
     p.n = p.ldb = p.ldc = 1;
-    p.k = p.lda = uses_tma ? 64 * 128 : 1; /* a block packs 64 of k of 128 rows */
+    p.k = p.lda = uses_tma ? 64 * 128 : 1; /* a block of the packing kernel packs 128 rows of 64 k */
     p.batch = 1;
     p.workspace = q.p.C - (uintptr_t)q.p.C / 4 % 4;
     plan.repack_a = plan.repack_b = uses_tma;
     p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
-    expect_refusal(&q, plan, &p, SGEMM_ERROR_GRID, "2^31 blocks of the sum, or of packing");
+    expect_refusal(&q, plan, &p, SGEMM_ERROR_GRID, "2^31 blocks of the second kernel, or of packing");
   }
   problem_free(&q);
 }
 
-/* ---- Entries ----------------------------------------------------------------------------------------------------- */
+/* ---- Entry points ------------------------------------------------------------------------------------------------ */
 
-/* sgemm_run_naive() and so on run a variant of their stage, or report that none is compiled. */
+/* sgemm_run_<stage>() runs a variant of the stage, or reports that none is compiled. */
 Test(entries, every_stage_by_name) {
   typedef sgemm_status entry(const sgemm_params *, sgemm_stream);
 #define ENTRY(stage, ...) sgemm_run_##stage,
@@ -560,7 +564,7 @@ Test(entries, every_stage_by_name) {
   }
 }
 
-/* Nothing to do: success, whatever the pointers. */
+/* A quick return succeeds with any pointers. */
 Test(entries, quick_returns) {
   static const struct {
     const char *what;
@@ -591,8 +595,8 @@ Test(entries, quick_returns) {
   machine_free(untouched);
 }
 
-/* C = beta * C needs no A and no B. */
-Test(entries, scaling_needs_no_operands) {
+/* C = beta * C is computed with A and B NULL. */
+Test(entries, scaling_c_reads_no_operands) {
   int i;
   need_backend();
   for (i = 0; i < 4; i++) {
@@ -611,15 +615,15 @@ Test(entries, scaling_needs_no_operands) {
 
 /* ---- BLAS -------------------------------------------------------------------------------------------------------- */
 
-/* The least leading dimensions for an order, and one more. */
-static void set_lds(sgemm_params *p) {
+/* Sets each leading dimension to the smallest legal one plus 1. */
+static void set_leading_dimensions(sgemm_params *p) {
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   p->lda = ((p->op_a == SGEMM_N) == row_major ? p->k : p->m) + 1;
   p->ldb = ((p->op_b == SGEMM_N) == row_major ? p->n : p->k) + 1;
   p->ldc = (row_major ? p->n : p->m) + 1;
 }
 
-/* Every order and pair of ops, with BLAS's own argument types. */
+/* Every order and op pair, with the argument types of BLAS. */
 Test(cblas, every_order_and_op) {
   static const float pairs[3][2] = {{1.0f, 0.0f}, {-0.7f, 1.3f}, {0.5f, 1.0f}};
   const int m = 67, n = 35, k = 41;
@@ -634,7 +638,7 @@ Test(cblas, every_order_and_op) {
           q.p.order = order;
           q.p.alpha = pairs[i][0];
           q.p.beta = pairs[i][1];
-          set_lds(&q.p);
+          set_leading_dimensions(&q.p);
           lda = (int)q.p.lda;
           ldb = (int)q.p.ldb;
           ldc = (int)q.p.ldc;
@@ -661,7 +665,7 @@ Test(cblas, bad_arguments) {
   }
 }
 
-/* Column-major batches: the kernel takes A and B exchanged, with their strides. */
+/* A column-major batch: the kernel takes A and B exchanged, with their strides. */
 Test(cblas, column_major_batches) {
   int ops, gap;
   need_backend();
@@ -671,7 +675,7 @@ Test(cblas, column_major_batches) {
       q.p.order = SGEMM_COL_MAJOR;
       q.p.batch = 3;
       q.p.beta = gap ? 1.0f : 0.0f;
-      set_lds(&q.p);
+      set_leading_dimensions(&q.p);
       q.p.stride_a = gap ? q.p.lda * (ops / 2 ? q.p.m : q.p.k) + gap : 0;
       q.p.stride_b = q.p.ldb * (ops % 2 ? q.p.k : q.p.n) + gap;
       q.p.stride_c = q.p.ldc * q.p.n + gap;
@@ -681,8 +685,8 @@ Test(cblas, column_major_batches) {
 
 /* ---- Selection --------------------------------------------------------------------------------------------------- */
 
-/* sgemm_run() on shapes for which it selects different variants: tall, wide, of large k, tiny, and not small; with as
-   much workspace as sgemm_workspace_query() says, half of that and none. */
+/* sgemm_run() on shapes for which it selects different variants: tiny, tall, wide, large k, several tiles. The
+   workspace has the bytes of sgemm_workspace_query(), half of them, or none. */
 Test(selection, any_shape) {
   static const int64_t shapes[][3] = {{1, 1, 1},   {1, 2, 3},      {500, 3, 7},    {3, 500, 7},   {5, 7, 900},
                                       {65, 63, 9}, {130, 257, 31}, {300, 310, 37}, {2, 1000, 33}, {1000, 1, 35}};
@@ -701,9 +705,9 @@ Test(selection, any_shape) {
     }
 }
 
-/* With the workspace of the best plan of tma, with 16 bytes less and with half of it: the plan that is selected fits,
-   never gives SGEMM_ERROR_WORKSPACE, and is right. Tensor maps cannot describe operands with an odd leading dimension:
-   where there is no room to repack these, no plan of tma fits. */
+/* The workspace has the bytes of the best tma plan, 16 bytes less, or half. The selected plan must fit, run and compute
+   the right result. Tensor maps cannot describe operands with an odd leading dimension; if the workspace has no room to
+   repack them, no tma plan fits. */
 Test(selection, plans_fit_the_workspace) {
   sgemm_device device;
   int ops, pad, less, fit = 0, refused = 0;

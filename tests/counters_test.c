@@ -1,5 +1,5 @@
-/* What every variant asks of the memories, counted by the CPU model, against closed forms: the table of stages, and
-   what the comments of the kernels claim of sectors, banks and barriers. Built with SGEMM_CPU=1, SGEMM_CPU_COUNT=1. */
+/* Compares the counters of the CPU model with closed forms, for every variant: requests, sectors, bytes, wavefronts,
+   bank conflicts, barriers and FMAs. Compiled with SGEMM_CPU=1 and SGEMM_CPU_COUNT=1. */
 #define SGEMM_IMPLEMENTATION
 #include "sgemm.h"
 
@@ -26,21 +26,21 @@ static float *operand(int64_t count) {
   return x;
 }
 
-/* 1 in the quick tier, where each pair of ops takes a part of a property's cases; 0 with SGEMM_TEST_FULL=1. */
+/* 1 in the quick tier, which runs a part of the cases for each op pair; 0 with SGEMM_TEST_FULL=1. */
 static int reduced(void) {
   const char *full = getenv("SGEMM_TEST_FULL");
   return full == NULL || strcmp(full, "1") != 0;
 }
 
-/* Rows of C begin on 16 bytes, so that 128-bit stores meet its right edge. */
+/* A multiple of 4, so that each row of C starts on 16 bytes and 128-bit stores reach the right edge. */
 static int64_t ldc_of(size s) { return sgemm__ceil_div(s.n, 4) * 4; }
 
-/* 1 if plans of a variant may have a split_k above 1, or in tma a stream_k above 1. */
+/* 1 if plans of a variant may have split_k > 1, or in stage tma stream_k > 1. */
 static int can_split(const sgemm_variant_info *v) { return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv; }
 
-/* The counts of one multiplication; A and B are packed. split: the plan's split_k, or in tma its stream_k, where 1 is
-   off. cluster_k 0: as sgemm_run_variant() runs the variant, which splits k of none of the sizes here. Where a call
-   launches several kernels, the counts of the last. */
+/* Returns the counts of one multiplication with the smallest lda and ldb. If the call launches several kernels, the
+   counts are those of the last. split: the plan's split_k, or in stage tma its stream_k (1: off). cluster_k 0:
+   sgemm_run_variant() makes the plan, which splits no k of these sizes. */
 static sgemm_counts counts_of_plan(sgemm_variant variant, int cluster_k, int split, int ops, size s, float beta) {
   sgemm_params p = sgemm_params_init(ops / 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, s.m, s.n, s.k);
   float *A = operand(s.m * s.k), *B = operand(s.k * s.n), *C = operand(s.m * ldc_of(s));
@@ -73,7 +73,7 @@ static sgemm_counts counts_of(sgemm_variant variant, int ops, size s, float beta
 
 /* ---- Comparison -------------------------------------------------------------------------------------------------- */
 
-static int compared; /* each test fails if it compared nothing */
+static int compared; /* comparisons of a test */
 
 static void compared_something(void) { cr_assert(compared > 0, "nothing was compared"); }
 
@@ -95,13 +95,13 @@ static int direct(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
 }
 
-/* 1 where C is read eight output vectors at a time if beta is not 0: in tma, and in async with 8 x 8 results a thread.
-   */
-static int reads_ahead(const sgemm_variant_info *v) {
+/* 1 if the epilogue loads C eight output vectors at a time where beta is not 0: stage tma, and stage async with 8 x 8
+   results a thread. */
+static int loads_c_ahead(const sgemm_variant_info *v) {
   return v->uses_tma || (v->stage == SGEMM_STAGE_async && v->TM * v->TN == 64);
 }
 
-/* The size as the tiles cover it. */
+/* The size rounded up to whole tiles. */
 static size covered(const sgemm_variant_info *v, size s) {
   size c = s;
   if (!direct(v)) {
@@ -112,52 +112,52 @@ static size covered(const sgemm_variant_info *v, size s) {
   return c;
 }
 
-/* k that tma leaves out at the end of the last step, where that many and more lie behind the end of k. It copies as
-   many before that step once more instead. */
-static int64_t left_out(const sgemm_variant_info *v, size s) {
+/* Stage tma with BM = 256: if at most SGEMM__BOX k are left for the last k-step, the kernel copies this step from
+   SGEMM__BOX k earlier on, and multiplies only its second half. Returns the number of k that are copied twice. */
+static int64_t skipped_k(const sgemm_variant_info *v, size s) {
   const int64_t rest = s.k % v->BK;
   return v->uses_tma && v->BM == 256 && s.k > v->BK && rest > 0 && rest <= SGEMM__BOX ? SGEMM__BOX : 0;
 }
 
-/* Elements that a launch loads: each of A once a column of tiles, each of B once a row of tiles; without tiles, one of
-   both for each FMA. On tile multiples that is K (1/BM + 1/BN) a result, or 2K. */
+/* Elements that a launch loads. With tiles it loads A once for each tile column and B once for each tile row: k (1/BM +
+   1/BN) for each result if the tiles divide the size. Without tiles it loads 2k for each result. */
 static int64_t elements(const sgemm_variant_info *v, size s) {
   return direct(v) ? 2 * s.m * s.n * s.k
                    : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
 }
 
-/* Floats that the slices of a block store to shared memory for the sum over them, which loads them all. In tma the
-   slices are the warps that share k, since the sum over lanes uses registers. */
+/* Floats that the sliced-K groups of a launch store to shared memory and load again for their sum. In stage tma the
+   lanes of a quad are summed in registers, so only the slice_k / 4 warps that share k use shared memory. */
 static int64_t summed(const sgemm_variant_info *v, size t) {
   const int slice_k = v->uses_tma ? v->slice_k / 4 : v->slice_k;
   return slice_k > 1 ? slice_k * t.m * t.n : 0;
 }
 
-/* Lanes of a warp that belong to one slice. With fewer than 32, several slices share a warp, and the bank conflicts
-   between them have no closed form here. */
+/* Lanes of a warp that belong to one sliced-K group. With fewer than 32, a warp has several groups. The bank conflicts
+   between the groups have no closed form here. */
 static int lanes_of(const sgemm_variant_info *v) {
   return !v->uses_tma && v->threads / v->slice_k < 32 ? v->threads / v->slice_k : 32;
 }
 
-/* NULL, or the first counter that does not follow from the variant and the size alone. beta = 0. */
+/* Returns the name of the first counter that differs from its closed form with beta = 0; NULL: none does. */
 static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_counts *c) {
   const size t = covered(v, s);
   const int64_t tiles = t.m / v->BM * (t.n / v->BN), steps = t.k / v->BK;
-  const int64_t products = t.m * t.n * (t.k - left_out(v, s));
-  const size reread = {s.m, s.n, left_out(v, s)};
-  const int64_t blocks = v->uses_tma && tiles > v->resident ? v->resident
-                                                            : tiles; /* persistent, on the model's one SM */
+  const int64_t products = t.m * t.n * (t.k - skipped_k(v, s));
+  const size again = {s.m, s.n, skipped_k(v, s)}; /* k that are copied twice */
+  /* Persistent blocks fill the one SM of the model. */
+  const int64_t blocks = v->uses_tma && tiles > v->resident ? v->resident : tiles;
   const int64_t fragments = direct(v) ? 0 : products / v->TM + products / v->TN;
   const int64_t stored = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
   const int64_t barriers = direct(v)      ? 0
-                           : v->uses_tma  ? 1                                /* the rest are mbarriers */
-                           : v->bufs >= 2 ? 1 + steps + 2 * (v->slice_k > 1) /* the sum over the slices */
+                           : v->uses_tma  ? 1                                /* the others are mbarriers */
+                           : v->bufs >= 2 ? 1 + steps + 2 * (v->slice_k > 1) /* sum over sliced-K groups */
                                           : 2 * steps;
 #define FIRST(counter, want)                                                                                           \
   compared++;                                                                                                          \
   if (c->counter != (want))                                                                                            \
   return #counter
-  FIRST(global_load_bytes, 4 * (elements(v, s) + elements(v, reread)));
+  FIRST(global_load_bytes, 4 * (elements(v, s) + elements(v, again)));
   FIRST(global_store_bytes, 4 * s.m * s.n);
   FIRST(shared_load_bytes, 4 * (fragments + summed(v, t)));
   FIRST(shared_store_bytes, 4 * (stored + summed(v, t)));
@@ -175,54 +175,59 @@ static void closed_forms(const sgemm_variant_info *v, int ops, size s, const sge
 
 /* ---- Properties of a variant ------------------------------------------------------------------------------------- */
 
-/* Two by three tiles, and a k that every BK divides. */
+/* 2 x 3 tiles. k is a multiple of every BK. */
 static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 3 * v->BN, v->BK > 64 ? v->BK : 64}; }
 
-/* How an operand gets to shared memory: a tile of MN x BK elements, of which a thread has T results along MN. */
-typedef struct way {
+/* How a block moves a tile of MN x BK elements of an operand from global to shared memory. */
+typedef struct transfer {
   int MN, k_major;
-  int k_vectors; /* a pipeline that keeps a K-major operand K-major */
-  int V;         /* elements of an access */
-  int width;     /* K-major: elements of a row that neighbouring lanes take */
-  int bulk;      /* elements of a tensor map's box; 0: there are none */
-} way;
+  int k_vectors; /* 1: the pipeline stores a K-major operand as float4s of 4 k */
+  int V;         /* elements of one access of a thread */
+  int width;     /* K-major: elements of a row that neighbouring lanes load */
+  int box;       /* elements of one TMA copy; 0: no TMA */
+} transfer;
 
-static way way_of(const sgemm_variant_info *v, int MN, int T, int k_major) {
+/* The transfer of an operand. T: results of a thread along MN. */
+
+static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_major) {
   const int k_vectors = v->bufs >= 3 && SGEMM__K_VECTORS(T, v->BK, k_major);
-  way w = {MN, k_major, k_vectors, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0};
+  transfer x = {MN, k_major, k_vectors, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0};
   if (v->uses_tma) {
-    w.bulk = SGEMM__BOX * (k_major ? MN : v->BK);
-  } else if (v->bufs >= 3) { /* a copy that transposes takes one element at a time */
-    w.V = k_major && !w.k_vectors ? 1 : 4;
-    w.width = w.k_vectors ? v->BK : 8;
+    x.box = SGEMM__BOX * (k_major ? MN : v->BK);
+  } else if (v->bufs >= 3) { /* a copy that transposes moves one element at a time */
+    x.V = k_major && !x.k_vectors ? 1 : 4;
+    x.width = x.k_vectors ? v->BK : 8;
   }
-  return w;
+  return x;
 }
 
-static way way_of_a(const sgemm_variant_info *v, int ops) { return way_of(v, v->BM, v->TM, ops / 2 == 0); }
-static way way_of_b(const sgemm_variant_info *v, int ops) { return way_of(v, v->BN, v->TN, ops % 2); }
+static transfer transfer_of_a(const sgemm_variant_info *v, int ops) {
+  return transfer_of(v, v->BM, v->TM, ops / 2 == 0);
+}
+static transfer transfer_of_b(const sgemm_variant_info *v, int ops) { return transfer_of(v, v->BN, v->TN, ops % 2); }
 
-/* A tile's row of fewer than 8 elements fills a part of a sector. */
-static int64_t sectors_of(way w, int64_t count) { return count / (w.k_major || w.MN > 8 ? 8 : w.MN); }
+/* Sectors of `count` elements. A row of a tile with fewer than 8 elements uses a part of a sector. */
+static int64_t sectors_of(transfer x, int64_t count) { return count / (x.k_major || x.MN > 8 ? 8 : x.MN); }
 
-/* Eight lanes store 32 floats of rows of MN < 32 elements whose stride is MN + 4: two of the rows share 4 banks. */
-static int64_t conflicts_of(const sgemm_variant_info *v, way w, int64_t count) {
-  return v->bufs >= 3 && !w.k_major && w.MN < 32 ? count / 32 : 0;
+/* Bank conflicts of the stores of `count` elements. Eight lanes store 32 floats. If MN < 32, these are parts of several
+   rows with stride MN + 4, and two of the rows share 4 banks. */
+static int64_t conflicts_of(const sgemm_variant_info *v, transfer x, int64_t count) {
+  return v->bufs >= 3 && !x.k_major && x.MN < 32 ? count / 32 : 0;
 }
 
-/* gemv, with whole steps of k: each element of the matrix is loaded once for each of three vectors, and with each
-   float4 of it, or each four of these, as many elements of the vector. A warp's lanes share these, or load 512 bytes of
-   them, or each lane its own sector where their stride is three. Then each warp's sums pass through shared memory. */
+/* Counters of the GEMV body with whole k-steps. Each of three vectors loads each element of the matrix once, and a
+   quarter as many elements of the vector. The vector elements of a load are equal for all lanes, or are 512
+   contiguous bytes, or have a stride of 3 and lie in one sector a lane. The sum over warps uses shared memory. */
 static void gemv_body(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const int row = v->BM == 1, groups = 8; /* row: C is one row, so the matrix is B */
+  const int row = v->BM == 1, groups = 8; /* row 1: C is one row, and the matrix is B */
   const size s = {row ? 3 : 64, row ? 64 : 3, 4 * v->BK};
   const int64_t products = s.m * s.n * s.k, tiles = s.m * s.n / 32, warps = v->threads / 32;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
-    const int k_major = row ? ops % 2 : ops / 2 == 0;    /* the matrix */
-    const int contiguous = row ? ops / 2 == 0 : ops % 2; /* the vector */
+    const int k_major = row ? ops % 2 : ops / 2 == 0;    /* of the matrix */
+    const int contiguous = row ? ops / 2 == 0 : ops % 2; /* of the vector */
     const int64_t of_matrix = products / 128, of_vector = k_major && contiguous ? of_matrix / 4 : of_matrix;
     const int64_t partials = v->slice_k * (k_major ? 1 : groups) / 32;
     COUNT(v, ops, &c, fma_threads, products);
@@ -244,31 +249,31 @@ static void gemv_body(sgemm_variant variant) {
   }
 }
 
-/* The closed forms, and what sizes that are multiples of the tile save: whole warps, whole sectors, each bank once. */
+/* Sizes that are multiples of the tile: every request is of a whole warp, every sector is whole, no bank conflicts. */
 static void tile_multiples(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
-  const int64_t results = s.m * s.n, warp = 32 * v->V; /* elements of a warp's request */
+  const int64_t results = s.m * s.n, warp = 32 * v->V; /* elements of a request */
   const int64_t of_a = direct(v) ? 0 : s.m * s.k * (s.n / v->BN), of_b = elements(v, s) - of_a;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
-    const way a = way_of_a(v, ops), b = way_of_b(v, ops);
+    const transfer a = transfer_of_a(v, ops), b = transfer_of_b(v, ops);
     const int lanes_along_m = v->stage == SGEMM_STAGE_naive;
     closed_forms(v, ops, s, &c);
     COUNT(v, ops, &c, fma_instructions, results * s.k / 32);
-    COUNT(v, ops, &c, global_load_requests, of_a / (a.bulk ? a.bulk : 32 * a.V) + of_b / (b.bulk ? b.bulk : 32 * b.V));
+    COUNT(v, ops, &c, global_load_requests, of_a / (a.box ? a.box : 32 * a.V) + of_b / (b.box ? b.box : 32 * b.V));
     COUNT(v, ops, &c, global_store_requests, results / (lanes_of(v) * v->V));
     COUNT(v, ops, &c, shared_load_requests,
           (c.shared_load_bytes / 4 - summed(v, s)) / warp + summed(v, s) / (lanes_of(v) * v->V));
     if (lanes_of(v) == 32)
       COUNT(v, ops, &c, shared_load_conflicts, 0);
     COUNT(v, ops, &c, shared_store_conflicts, conflicts_of(v, a, of_a) + conflicts_of(v, b, of_b));
-    /* Where neighbouring lanes have different rows, each writes half a sector, or in naive an eighth. */
+    /* If neighbouring lanes store different rows, each writes half a sector; in stage naive, an eighth. */
     COUNT(v, ops, &c, global_store_sectors, results / (lanes_along_m ? 1 : v->WN == v->TN ? 4 : 8));
-    /* Without tiles a warp loads in each step of k one sector of the operand that its lanes share. Of the other operand
-       it loads 4 where its lanes read neighbouring elements, 32 where each reads a row of its own: 33 for naive_nn, 5
-       for coalesced_nn. */
+    /* Without tiles a warp loads, for each k, 1 sector of the operand whose element is equal for all lanes. It loads 4
+       sectors of the other operand if the lanes read neighbouring elements, 32 if each reads another row: 33 sectors
+       for naive_nn, 5 for coalesced_nn. */
     if (direct(v))
       COUNT(v, ops, &c, global_load_sectors,
             results / 32 * s.k * (1 + ((lanes_along_m ? ops / 2 : 1 - ops % 2) ? 4 : 32)));
@@ -277,9 +282,14 @@ static void tile_multiples(sgemm_variant variant) {
   }
 }
 
-/* Wavefronts of shared memory. An access of 4 bytes takes one. A load of 16 bytes takes 2 where lanes lie in squares;
-   where they lie in a row, 2 for A and 4 for B; where they lie in a column, 4 for A and 2 for B; 4 where lanes have a k
-   of their own. A store, or a load of the sum over slices, takes 4. */
+/* Wavefronts of shared memory for each request of a warp.
+     4-byte access                          1
+     16-byte load, lanes in 2 x 2 squares   2
+     16-byte load, lanes in a row           2 for A, 4 for B
+     16-byte load, lanes in a column        4 for A, 2 for B
+     16-byte load, k interleaved on lanes   4
+     16-byte store                          4
+     16-byte load, sum of sliced-K groups   4 */
 static void wavefronts(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
@@ -289,9 +299,8 @@ static void wavefronts(sgemm_variant variant) {
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
-    const way a = way_of_a(v, ops), b = way_of_b(v, ops);
-    /* K-major operands, A of op N and B of op T, are transposed on their way, an element at a time, unless k_vectors.
-       */
+    const transfer a = transfer_of_a(v, ops), b = transfer_of_b(v, ops);
+    /* Without k_vectors, a K-major operand (A of op N, B of op T) is transposed: a store has one element. */
     const int64_t transposed = (a.k_major && !a.k_vectors ? of_a : 0) + (b.k_major && !b.k_vectors ? stored - of_a : 0);
     const int64_t conflicts = conflicts_of(v, a, of_a) + conflicts_of(v, b, stored - of_a);
     const int64_t from_a = s.m * s.n * s.k / v->TN / 128, from_b = s.m * s.n * s.k / v->TM / 128;
@@ -311,7 +320,7 @@ static void wavefronts(sgemm_variant variant) {
   }
 }
 
-/* A warp's request: the lanes that take part, by their element's index from a pointer aligned to 32 bytes. */
+/* Adds a warp's request and its sectors. index: of each active lane's element, from a pointer aligned to 32 bytes. */
 static void request(const int64_t *index, int lanes, int64_t *requests, int64_t *sectors) {
   int i, j;
   *requests += lanes > 0;
@@ -322,52 +331,52 @@ static void request(const int64_t *index, int lanes, int64_t *requests, int64_t 
   }
 }
 
-/* What the loads of A and B of a launch ask for, and the conflicts of the stores that follow them. */
+/* Requests and sectors of the loads of A and B of a launch, and bank conflicts of the stores to shared memory. */
 typedef struct loads {
   int64_t requests, sectors, conflicts;
 } loads;
 
-/* How a block loads a tile X[mn][k] of which `extent` x `depth` elements exist, enumerated as sgemm/device/load.cuh
-   describes how its threads share the loads. first: index of the tile's first element. */
-static void load_tile(const sgemm_variant_info *v, way w, int64_t first, int64_t ld, int64_t extent, int64_t depth,
+/* Adds the loads of a tile X[mn][k]. extent x depth elements of the tile exist. sgemm/device/load.cuh describes how the
+   threads share the loads. first: index of the tile's first element. */
+static void load_tile(const sgemm_variant_info *v, transfer x, int64_t first, int64_t ld, int64_t extent, int64_t depth,
                       loads *sum) {
-  const int MN = w.MN, width = w.k_major ? w.width : 1, aligned = w.V == 1 || ld % 4 == 0;
-  /* Pipelines copy vectors at edges too, if no vector lies across the edge. */
+  const int MN = x.MN, width = x.k_major ? x.width : 1, aligned = x.V == 1 || ld % 4 == 0;
+  /* 1: vector accesses. A pipeline uses them at edges too, if no vector crosses the edge. */
   const int all = aligned && ((extent >= MN && depth >= v->BK) ||
-                              (v->bufs >= 3 && w.V == 4 && (w.k_major ? depth : extent) % 4 == 0));
+                              (v->bufs >= 3 && x.V == 4 && (x.k_major ? depth : extent) % 4 == 0));
   int start, f, lane;
-  if (w.bulk) { /* a request a box; of each of its rows the elements that exist */
+  if (x.box) { /* a request for each box, with the elements of its rows that exist */
     const int64_t mn = extent < MN ? extent : MN, k = depth < v->BK ? depth : v->BK;
-    const int64_t columns = w.k_major ? k : mn, rows = w.k_major ? mn : k;
+    const int64_t columns = x.k_major ? k : mn, rows = x.k_major ? mn : k;
     int64_t box, row;
-    for (box = 0; box < (w.k_major ? v->BK : MN); box += SGEMM__BOX) {
+    for (box = 0; box < (x.k_major ? v->BK : MN); box += SGEMM__BOX) {
       sum->requests++;
       for (row = first + box; row < first + box + rows * ld && box < columns; row += ld)
         sum->sectors += (row + (columns - box < SGEMM__BOX ? columns - box : SGEMM__BOX) - 1) / 8 - row / 8 + 1;
     }
     return;
   }
-  for (start = 0; start < MN * v->BK; start += 32 * w.V) /* a warp's elements are consecutive */
-    for (f = 0; f < (all ? 1 : w.V); f++) {
+  for (start = 0; start < MN * v->BK; start += 32 * x.V) /* elements of a warp are consecutive in this order */
+    for (f = 0; f < (all ? 1 : x.V); f++) {
       int64_t index[32];
       int lanes = 0;
       for (lane = 0; lane < 32; lane++) {
-        const int x = start + lane * w.V + f, mn = x / width % MN, k = x / (width * MN) * width + x % width;
+        const int at = start + lane * x.V + f, mn = at / width % MN, k = at / (width * MN) * width + at % width;
         if (mn < extent && k < depth)
-          index[lanes++] = first + (w.k_major ? mn * ld + k : k * ld + mn);
+          index[lanes++] = first + (x.k_major ? mn * ld + k : k * ld + mn);
       }
       request(index, lanes, &sum->requests, &sum->sectors);
-      /* A pipeline that copies element by element into a layout for four at a time: the stride of the lanes' words is
-         4, so that they lie in 8 banks of the 32, or with rows of 4 elements 8, so that they lie in 4. */
-      if (v->bufs >= 3 && !all && w.V == 4)
-        sum->conflicts += w.k_major || MN > 4 ? 3 : 7;
+      /* A pipeline that copies single elements to a layout of float4s: the lanes' words have stride 4 and lie in 8 of
+         the 32 banks. With rows of 4 elements they have stride 8 and lie in 4 banks. */
+      if (v->bufs >= 3 && !all && x.V == 4)
+        sum->conflicts += x.k_major || MN > 4 ? 3 : 7;
     }
   if (all)
-    sum->conflicts += conflicts_of(v, w, MN * v->BK);
+    sum->conflicts += conflicts_of(v, x, MN * v->BK);
 }
 
-/* Operands that tensor maps cannot describe are packed K-major, in rows of whole SGEMM__PACK_K. The kernel has the ops
-   that are left after packing. */
+/* Stage tma packs operands that tensor maps cannot describe: K-major, in rows of a multiple of SGEMM__PACK_K elements.
+   The kernel that multiplies has the op pair of the packed operands. */
 static int packed_a(const sgemm_variant_info *v, int ops, size s) {
   return v->uses_tma && (ops / 2 ? s.m : s.k) % 4 != 0;
 }
@@ -380,7 +389,7 @@ static int ops_of_kernel(const sgemm_variant_info *v, int ops, size s) {
 
 static loads loads_of(const sgemm_variant_info *v, int ops, size s) {
   const int kernel_ops = ops_of_kernel(v, ops, s);
-  const way a = way_of_a(v, kernel_ops), b = way_of_b(v, kernel_ops);
+  const transfer a = transfer_of_a(v, kernel_ops), b = transfer_of_b(v, kernel_ops);
   const int64_t packed = sgemm__ceil_div(s.k, SGEMM__PACK_K) * SGEMM__PACK_K;
   const int64_t lda = packed_a(v, ops, s) ? packed : a.k_major ? s.k : s.m;
   const int64_t ldb = packed_b(v, ops, s) ? packed : b.k_major ? s.k : s.n;
@@ -389,27 +398,26 @@ static loads loads_of(const sgemm_variant_info *v, int ops, size s) {
   for (i = 0; i < s.m; i += v->BM)
     for (j = 0; j < s.n; j += v->BN)
       for (k = 0; k < s.k; k += v->BK) {
-        const int64_t from = k + v->BK > s.k ? k - left_out(v, s) : k;
+        const int64_t from = k + v->BK > s.k ? k - skipped_k(v, s) : k;
         load_tile(v, a, a.k_major ? i * lda + from : from * lda + i, lda, s.m - i, s.k - from, &sum);
         load_tile(v, b, b.k_major ? j * ldb + from : from * ldb + j, ldb, s.n - j, s.k - from, &sum);
       }
   return sum;
 }
 
-/* The requests for C, one for each output vector of V results, as sgemm/device/tile.cuh describes which results of the
-   tile a thread owns. Each slice stores some of the vectors of a thread tile, in the same layout. In tma, where k is
-   interleaved across lanes, each of the four lanes of a quad stores a quarter of the results that they share. */
+/* Requests and sectors of the stores to C, one request for each output vector of V results. sgemm/device/tile.cuh says
+   which results of a tile a thread owns. Each sliced-K group stores a part of the vectors of a thread tile. In stage
+   tma, where k is interleaved across lanes, each lane of a quad stores a quarter of the quad's results. */
 static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
   const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n,
             kernel_ops = ops_of_kernel(v, ops, s);
-  const int at_once = v->uses_tma ? v->slice_k : 1, vectors = v->TM * v->TN / v->V / at_once,
-            row_vectors = v->TN / v->V;
+  const int groups = v->uses_tma ? v->slice_k : 1, vectors = v->TM * v->TN / v->V / groups, row_vectors = v->TN / v->V;
   int64_t row0, col0;
   int w, vector, lane, f;
   *requests = *sectors = 0;
   for (row0 = 0; row0 < s.m; row0 += v->BM)
     for (col0 = 0; col0 < s.n; col0 += v->BN)
-      for (w = 0; w < SGEMM__THREADS(v->BM, v->BN, v->TM, v->TN, at_once) / lanes_of(v); w++)
+      for (w = 0; w < SGEMM__THREADS(v->BM, v->BN, v->TM, v->TN, groups) / lanes_of(v); w++)
         for (vector = 0; vector < vectors; vector++) {
           int64_t whole[32], parts[4][32];
           int wholes = 0, count[4] = {0};
@@ -418,7 +426,7 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
                       j = vector % row_vectors;
             int m = l / lanes_n, n = l % lanes_n;
             int64_t row, col;
-            if (group == 32 && lanes_m > 1 && lanes_n > 1) { /* squares */
+            if (group == 32 && lanes_m > 1 && lanes_n > 1) { /* lanes in 2 x 2 squares */
               m = quad / (lanes_n / 2) * 2 + l / 2 % 2;
               n = quad % (lanes_n / 2) * 2 + l % 2;
             }
@@ -429,8 +437,9 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
             row = row0 + t / group / (v->BN / v->WN) * v->WM + (i / v->V * lanes_m + m) * v->V + i % v->V;
             col = col0 + t / group % (v->BN / v->WN) * v->WN + (j * lanes_n + n) * v->V;
             if (v->uses_tma) {
-              const int warps = v->BM / 32 * (v->BN / 32), warp = w % warps; /* later warps have another share of k */
-              const int r = lane % 2 * 8 + w / warps * vectors + vector, c = lane / 2 % 2; /* of 16 rows, 2 vectors */
+              const int warps = v->BM / 32 * (v->BN / 32), warp = w % warps; /* warps from `warps` on have another k */
+              const int r = lane % 2 * 8 + w / warps * vectors + vector,
+                        c = lane / 2 % 2; /* of 16 rows and of 2 vectors */
               m = lane / 16;
               n = lane / 4 % 4;
               row = row0 + warp / (v->BN / 32) * 32 + (kernel_ops / 2 ? m * 16 + r : r / 4 * 8 + m * 4 + r % 4);
@@ -450,14 +459,14 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
         }
 }
 
-/* Sizes that no tile divides: the guarded paths. Whole warps load and multiply fragments there too. */
+/* Sizes that are no multiples of the tile. Whole warps load and multiply fragments there too. */
 static void edges(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int ops, i;
   for (ops = NN; ops <= TT; ops++)
     for (i = reduced() ? ops : 0; i < (reduced() ? ops + 1 : 4); i++) {
       const size s = {v->BM + 1 + 2 * i, 2 * v->BN - 3 + 3 * i, 2 * v->BK + 5 + i};
-      const size read = reads_ahead(v) ? covered(v, s) : s;
+      const size read = loads_c_ahead(v) ? covered(v, s) : s;
       const sgemm_counts c = counts_of(variant, ops, s, 0.0f), b = counts_of(variant, ops, s, 1.0f);
       loads f = {0, 0, 0};
       int64_t requests, sectors;
@@ -477,8 +486,8 @@ static void edges(sgemm_variant variant) {
       if (lanes_of(v) == 32)
         COUNT(v, ops, &c, shared_load_conflicts, 0);
       COUNT(v, ops, &c, shared_store_conflicts, f.conflicts);
-      /* With beta each element of C is read once, in the order of the stores, for one FMA. Where C is read eight output
-         vectors at a time, there is an FMA for each result of a tile, also outside of C. */
+      /* If beta is not 0, each element of C is loaded once, by the requests of the stores, for one FMA. With
+         loads_c_ahead() the tile has an FMA for each result, also outside of C. */
       COUNT(v, ops, &b, fma_threads, c.fma_threads + read.m * read.n);
       COUNT(v, ops, &b, global_load_bytes, c.global_load_bytes + c.global_store_bytes);
       COUNT(v, ops, &b, global_load_requests, c.global_load_requests + c.global_store_requests);
@@ -487,9 +496,9 @@ static void edges(sgemm_variant variant) {
     }
 }
 
-/* What cluster_k, split_k and stream_k add, with as many steps as there are blocks of a cluster at least. The sum over
-   a cluster passes each block's results through shared memory once more, behind two more barriers; nothing else is done
-   twice. The second kernel of split-K reads each partition once and writes C, with an FMA a result if beta is not 0. */
+/* Counters that cluster_k, split_k and stream_k add. k has 8 or 9 k-steps, so each block of a cluster has one. The sum
+   over a cluster stores each block's results to shared memory once more, and needs two more barriers. The second kernel
+   of split-K loads each partition once and stores C, with an FMA for each result if beta is not 0. */
 static void splits(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = {2 * v->BM, 3 * v->BN, 8 * v->BK};
@@ -517,7 +526,7 @@ static void splits(sgemm_variant variant) {
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
       COUNT(v, ops, &c, barriers, warps * (1 + 8 / cluster_k + 2 + 2));
     }
-    if (v->uses_tma) { /* of six tiles four blocks share two, each in two units, of an odd k too; seven share all */
+    if (v->uses_tma) { /* six tiles: 4 units share two of them, with an odd number of k-steps; 7 units share all six */
       const size odd = {s.m, s.n, 9 * v->BK};
       const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, odd, 0.5f),
                          six = counts_of_plan(variant, 1, 7, ops, s, 0.5f);
@@ -527,7 +536,7 @@ static void splits(sgemm_variant variant) {
       COUNT(v, ops, &two, global_store_bytes, 4 * tile * 2);
       COUNT(v, ops, &six, fma_threads, 6 * tile);
       COUNT(v, ops, &six, global_load_bytes,
-            4 * tile * (7 + 6 - 1 + 6)); /* ends of 7 units and 6 tiles, the last one both */
+            4 * tile * (7 + 6 - 1 + 6)); /* partial tiles: 7 units and 6 tiles end, the last ones together */
       COUNT(v, ops, &six, global_store_bytes, 4 * tile * 6);
     }
     for (split_k = 2; split_k <= 7 && !v->uses_tma; split_k += 5) {
@@ -542,10 +551,10 @@ static void splits(sgemm_variant variant) {
       COUNT(v, ops, &c, barriers, 0);
     }
   }
-  compared++; /* variants with static buffers do not split k */
+  compared++; /* other variants have nothing to compare */
 }
 
-/* The same whatever the order of the threads and however many cores share the blocks. */
+/* Counters do not depend on the order of the threads or on the number of cores that share the blocks. */
 static void schedules(sgemm_variant variant) {
   static const sgemm_model models[] = {{SGEMM_MODEL_FORWARD, 0, 1, 1},
                                        {SGEMM_MODEL_BACKWARD, 0, 1, 1},
@@ -598,7 +607,7 @@ SGEMM_VARIANTS(VARIANT)
 
 /* ---- The table of stages ----------------------------------------------------------------------------------------- */
 
-/* A stage's first variant with those tiles; BK 0: with any BK. */
+/* The first variant of a stage with these tiles. BK 0: any BK. */
 static sgemm_variant variant_of(sgemm_stage stage, int BM, int BN, int BK, int TM, int TN) {
   int i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
@@ -610,12 +619,13 @@ static sgemm_variant variant_of(sgemm_stage stage, int BM, int BN, int BK, int T
   return SGEMM_VARIANT_NONE;
 }
 
-/* Element loads a result, as multiples of K, in writing: the closed forms above must not only agree with themselves. */
-Test(spec, loads_a_result, .fini = compared_something) {
+/* Element loads for each result, as multiples of k. These numbers are written out, so that an error in the closed forms
+   of this file is found. */
+Test(spec, loads_per_result, .fini = compared_something) {
   static const struct {
     sgemm_stage stage;
     int BM, BN, TM, TN, global, global_of, shared, shared_of;
-    int sectors; /* a warp and step of k, for op N and N; 0: not in the table */
+    int sectors; /* of a warp for each k, op NN; 0: not compared */
   } variants[] = {{SGEMM_STAGE_naive, 32, 32, 1, 1, 2, 1, 0, 1, 33},
                   {SGEMM_STAGE_coalesced, 32, 32, 1, 1, 2, 1, 0, 1, 5},
                   {SGEMM_STAGE_tiled, 16, 16, 1, 1, 2, 16, 2, 1, 0},
@@ -643,7 +653,7 @@ Test(spec, loads_a_result, .fini = compared_something) {
     }
 }
 
-/* The reasons that sgemm/variants.h gives for some variants. */
+/* Counts that sgemm/variants.h gives as the reason for some variants. */
 Test(spec, reasons, .fini = compared_something) {
   const size s = {128, 256, 64};
   const sgemm_counts tile1d = counts_of(variant_of(SGEMM_STAGE_tile1d, 64, 64, 8, 8, 1), NN, s, 0.0f);
@@ -665,7 +675,7 @@ static sgemm_counts launch(sgemm__kernel kernel, int blocks, int threads, const 
   return *sgemm_model_counts();
 }
 
-/* Each thread computes TM x TN results from global memory, with `redundant` loads of A too many in each step of k. */
+/* Each thread computes TM x TN results from global memory. It loads A `redundant` times too often for each k. */
 static inline void results(const sgemm__args *p, int TM, int TN, int redundant) {
   const int64_t t = (int64_t)sgemm__block_x() * 32 + sgemm__thread();
   float acc[4] = {0}, a[4], b[4];
@@ -707,8 +717,8 @@ static sgemm_counts results_counts(sgemm__kernel kernel, int TM, int TN, int blo
   return c;
 }
 
-/* Accesses a result at K = 8: (8 + 8 + 1) / 1, (8 + 32 + 4) / 4, (16 + 16 + 4) / 4. */
-Test(worked, seventeen_eleven_nine) {
+/* Accesses of global memory for each result at k = 8: (8 + 8 + 1) / 1, (8 + 32 + 4) / 4, (16 + 16 + 4) / 4. */
+Test(worked, accesses_per_result) {
   static const struct {
     sgemm__kernel kernel;
     int TM, TN, accesses;
@@ -723,8 +733,8 @@ Test(worked, seventeen_eleven_nine) {
   }
 }
 
-/* A load too many in each step of k fails the closed forms that the same kernel without it passes. */
-Test(worked, a_redundant_load_is_seen) {
+/* The closed forms accept a kernel, and refuse it with one more load for each k. */
+Test(worked, a_redundant_load_is_detected) {
   const sgemm_variant_info *v = sgemm_variant_get(variant_of(SGEMM_STAGE_coalesced, 32, 32, 0, 1, 1));
   const size s = {1, 96, 40};
   sgemm_counts c = results_counts(results_1x1, 1, 1, 3, s.k);
@@ -738,10 +748,10 @@ Test(worked, a_redundant_load_is_seen) {
 
 /* ---- One instruction --------------------------------------------------------------------------------------------- */
 
-/* The addresses of a warp: lane i takes element index_of[i]; -1: none. */
+/* Lane i accesses element index_of[i]; -1: the lane is inactive. */
 typedef enum kind { LOAD, LOAD4, STORE, STORE4 } kind;
 static int index_of[32];
-static kind wanted;
+static kind access_kind;
 
 enum { WORDS = 2048 };
 
@@ -751,27 +761,27 @@ SGEMM__GLOBAL(one_shared_access, 32, 1, sgemm__args) {
   float r[4] = {0};
   int i;
   (void)args;
-  if (wanted == LOAD || wanted == LOAD4)
+  if (access_kind == LOAD || access_kind == LOAD4)
     for (i = sgemm__thread(); i < WORDS; i += 32)
-      words[i] = 0.0f; /* uncounted */
+      words[i] = 0.0f; /* not counted */
   sgemm__barrier();
-  if (at >= 0 && wanted == LOAD)
+  if (at >= 0 && access_kind == LOAD)
     sgemm__load_shared(words + at);
-  if (at >= 0 && wanted == LOAD4)
+  if (at >= 0 && access_kind == LOAD4)
     sgemm__load_shared4(r, words + at);
-  if (at >= 0 && wanted == STORE)
+  if (at >= 0 && access_kind == STORE)
     sgemm__store_shared(words + at, 0.0f);
-  if (at >= 0 && wanted == STORE4)
+  if (at >= 0 && access_kind == STORE4)
     sgemm__store_shared4(words + at, r);
 }
 
-/* Runs it with the addresses of index_of[]. */
-static void shared(kind kind, int wavefronts, int conflicts, const char *what) {
+/* Runs one access of shared memory with the addresses of index_of[], and compares its counts. */
+static void expect_shared(kind kind, int wavefronts, int conflicts, const char *what) {
   const int load = kind == LOAD || kind == LOAD4;
   sgemm__args args;
   sgemm_counts c;
   memset(&args, 0, sizeof args);
-  wanted = kind;
+  access_kind = kind;
   c = launch(one_shared_access, 1, 32, &args);
   equal(c.shared_load_requests, load, "%s: loads", what);
   equal(c.shared_store_requests, !load, "%s: stores", what);
@@ -788,44 +798,44 @@ Test(instruction, four_bytes) {
   int lane, i;
   for (i = 0; i < 9; i++) {
     LANES(lane * strides[i][0]);
-    shared(LOAD, strides[i][1], strides[i][1] - 1, "strided");
-    shared(STORE, strides[i][1], strides[i][1] - 1, "strided");
+    expect_shared(LOAD, strides[i][1], strides[i][1] - 1, "strided");
+    expect_shared(STORE, strides[i][1], strides[i][1] - 1, "strided");
   }
   LANES(lane == 5 ? 32 : 0);
-  shared(LOAD, 2, 1, "two words of a bank");
+  expect_shared(LOAD, 2, 1, "two words of a bank");
   LANES(lane < 8 ? lane * 32 : -1);
-  shared(LOAD, 8, 7, "a part of the warp");
+  expect_shared(LOAD, 8, 7, "8 lanes");
 }
 
-/* Seen on an H200: lanes in rows, 4 x 8, take 2 wavefronts for what depends on the row and 4 for what depends on the
-   column; in 2 x 2 squares, 2 for both. */
+/* Measured on an H200. Lanes in 4 rows of 8: a load takes 2 wavefronts if the address depends on the row, 4 if it
+   depends on the column. Lanes in 2 x 2 squares: 2 in both cases. */
 Test(instruction, sixteen_bytes) {
   int lane;
   LANES(lane / 8 * 4);
-  shared(LOAD4, 2, 0, "rows, by row");
+  expect_shared(LOAD4, 2, 0, "rows, by row");
   LANES(lane % 8 * 4);
-  shared(LOAD4, 4, 0, "rows, by column");
+  expect_shared(LOAD4, 4, 0, "rows, by column");
   LANES((lane / 4 / 4 * 2 + lane / 2 % 2) * 4);
-  shared(LOAD4, 2, 0, "squares, by row");
+  expect_shared(LOAD4, 2, 0, "squares, by row");
   LANES((lane / 4 % 4 * 2 + lane % 2) * 4);
-  shared(LOAD4, 2, 0, "squares, by column");
+  expect_shared(LOAD4, 2, 0, "squares, by column");
   LANES(0);
-  shared(LOAD4, 2, 0, "all the same");
-  shared(STORE4, 4, 0, "all the same");
+  expect_shared(LOAD4, 2, 0, "all the same");
+  expect_shared(STORE4, 4, 0, "all the same");
   LANES(lane * 4);
-  shared(LOAD4, 4, 0, "512 bytes");
-  shared(STORE4, 4, 0, "512 bytes");
+  expect_shared(LOAD4, 4, 0, "512 bytes");
+  expect_shared(STORE4, 4, 0, "512 bytes");
   LANES(lane * 8);
-  shared(LOAD4, 8, 4, "every other 16 bytes");
-  shared(STORE4, 8, 4, "every other 16 bytes");
+  expect_shared(LOAD4, 8, 4, "every other 16 bytes");
+  expect_shared(STORE4, 8, 4, "every other 16 bytes");
   LANES(lane * 32);
-  shared(LOAD4, 32, 28, "128 bytes apart");
+  expect_shared(LOAD4, 32, 28, "stride 128 bytes");
   LANES(lane / 2 * 32);
-  shared(LOAD4, 16, 14, "pairs, 128 bytes apart");
+  expect_shared(LOAD4, 16, 14, "pairs of lanes, stride 128 bytes");
   LANES(lane < 16 ? lane / 2 * 4 : lane * 4);
-  shared(LOAD4, 3, 0, "only one half in pairs"); /* assumed */
+  expect_shared(LOAD4, 3, 0, "one half of the warp in pairs"); /* not measured */
   LANES(lane < 8 ? lane * 4 : -1);
-  shared(LOAD4, 1, 0, "one quarter");
+  expect_shared(LOAD4, 1, 0, "a quarter of the warp");
 }
 
 SGEMM__GLOBAL(one_global_load, 32, 1, sgemm__args) {
@@ -834,7 +844,8 @@ SGEMM__GLOBAL(one_global_load, 32, 1, sgemm__args) {
     sgemm__load_global(args.A + at);
 }
 
-static void sectors(int requests, int sectors, int lanes, const char *what) {
+/* Runs one load of global memory with the addresses of index_of[], and compares its counts. */
+static void expect_sectors(int requests, int sectors, int lanes, const char *what) {
   float *words = operand(WORDS);
   sgemm__args args;
   sgemm_counts c;
@@ -850,24 +861,25 @@ static void sectors(int requests, int sectors, int lanes, const char *what) {
 Test(instruction, sectors) {
   int lane;
   LANES(lane);
-  sectors(1, 4, 32, "side by side");
+  expect_sectors(1, 4, 32, "side by side");
   LANES(lane + 1);
-  sectors(1, 5, 32, "side by side, unaligned");
+  expect_sectors(1, 5, 32, "side by side, unaligned");
   LANES(0);
-  sectors(1, 1, 32, "all the same");
+  expect_sectors(1, 1, 32, "all the same");
   LANES(lane * 8);
-  sectors(1, 32, 32, "a sector each");
+  expect_sectors(1, 32, 32, "a sector each");
   LANES(31 - lane);
-  sectors(1, 4, 32, "backward");
+  expect_sectors(1, 4, 32, "backward");
   LANES(lane % 2 ? -1 : lane);
-  sectors(1, 4, 16, "every other lane");
+  expect_sectors(1, 4, 16, "every other lane");
   LANES(lane == 31 ? 0 : -1);
-  sectors(1, 1, 1, "one lane");
+  expect_sectors(1, 1, 1, "one lane");
   LANES(-1);
-  sectors(0, 0, 0, "no lane");
+  expect_sectors(0, 0, 0, "no lane");
 }
 
-/* Odd lanes skip a load, then all load: two instructions, and one more where lanes go different ways at once. */
+/* Odd lanes load, then all lanes load. Then odd and even lanes diverge: a 16-byte load, and a 4-byte load with an FMA.
+   Half of the second warp returns before the store. */
 SGEMM__GLOBAL(skipped, 64, 1, sgemm__args) {
   const int t = sgemm__thread();
   float r[4];
@@ -885,7 +897,7 @@ SGEMM__GLOBAL(skipped, 64, 1, sgemm__args) {
   sgemm__store_global(args.C + t, 0.0f);
 }
 
-Test(instruction, lanes_that_skip_others) {
+Test(instruction, divergent_lanes) {
   float *words = operand(WORDS);
   sgemm__args args;
   sgemm_counts c;
@@ -899,17 +911,18 @@ Test(instruction, lanes_that_skip_others) {
   equal(c.global_store_requests, 2, "stores, one by half a warp");
   equal(c.global_store_sectors, 6, "sectors of stores");
   equal(c.fma_threads, 32, "FMAs");
-  equal(c.fma_instructions, 2, "FMAs of warps");
+  equal(c.fma_instructions, 2, "FMA instructions of warps");
 }
 
-/* Partial warps, and the counts of a launch: its own alone. */
+/* Two barriers in blocks of a warp and a half. */
 SGEMM__GLOBAL(two_barriers, 48, 1, sgemm__args) {
   (void)args;
   sgemm__barrier();
   sgemm__barrier();
 }
 
-Test(instruction, barriers_and_launches_apart) {
+/* The counts of a launch start at 0. */
+Test(instruction, barriers_of_each_launch) {
   sgemm__args args;
   int i;
   memset(&args, 0, sizeof args);

@@ -1,7 +1,10 @@
-/* A GPU that computes on the CPU, ours by the CPU model and cuBLAS in double, and whose time is known beforehand: a
-   call of cuBLAS takes 1 ms, with 16-bit numbers, which it leaves alone, 1 ms for each of its k, and a sample of ours
-   1 ms for each 256 bytes that were last set, all sets of C that is. It loses a result of ours where n is 13, and has no
-   more than 1 GiB for a matrix. --wrap=sgemm_device_query links it. */
+/* fake_gpu.c: the CUDA runtime and cuBLAS of fake_gpu.h on the CPU. The CPU model computes the calls of this library,
+   and cuBLAS computes in double. Times do not depend on the machine:
+     cublasSgemm                  1 ms a call
+     cublasGemmEx, 16-bit types   1 ms for each k of the call; it computes nothing
+     this library                 a sample takes 1 ms for each 256 bytes of the last cudaMemset, of all copies of C
+   One result of this library becomes NaN if n = 13. cudaMalloc() refuses more than 1 GiB. Link with
+   --wrap=sgemm_device_query. */
 #include "tests/fake_gpu.h"
 
 #define matrices_fill fill_on_host
@@ -19,8 +22,8 @@ int matrices_error(const sgemm_params *p, double *worst);
 sgemm_status __real_sgemm_device_query(int device, sgemm_device *out);
 sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out);
 
-static int calls, calls_before; /* of cublasSgemm: in all, and before C was set */
-static int now_ms;              /* what cuBLAS has taken */
+static int calls, calls_before; /* calls of cublasSgemm: so far, and before the last cudaMemset */
+static int now_ms;              /* time of all cuBLAS calls */
 static double ours_ms;
 static int events[2];
 
@@ -38,7 +41,7 @@ const char *cudaGetErrorString(cudaError_t error) { return error == cudaSuccess 
 cudaError_t cudaMalloc(void *pointer, size_t bytes) {
   void *memory = bytes > (size_t)1 << 30 ? NULL : malloc(bytes);
   if (memory != NULL)
-    memset(memory, 0xff, bytes); /* NaN: what the model's shared memory left behind would count as not written */
+    memset(memory, 0xff, bytes); /* NaN, because freed memory of the CPU model holds its marks of unwritten words */
   memcpy(pointer, &memory, sizeof memory);
   return memory != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
 }
@@ -78,7 +81,7 @@ cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version) {
   return (void)handle, *version = 120304, CUBLAS_STATUS_SUCCESS;
 }
 
-/* Column-major, as cuBLAS has it. */
+/* Column-major. */
 cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m,
                                          int n, int k, const float *alpha, const float *A, int lda, long long stride_a,
                                          const float *B, int ldb, long long stride_b, const float *beta, float *C,
@@ -117,7 +120,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
              : CUBLAS_STATUS_SUCCESS;
 }
 
-/* The CPU model's figures, for which sgemm_run() selects, under another name. */
+/* Device properties of the CPU model with another name. */
 sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out) {
   const sgemm_status status = __real_sgemm_device_query(device, out);
   strcpy(out->name, "a fake GPU");
@@ -125,7 +128,7 @@ sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out) {
 }
 
 int ceilings_measure(double *ffma_gflops, double *copy_gbs) {
-  *ffma_gflops = 0.1; /* so slow that one call of a larger product is the whole warm-up */
+  *ffma_gflops = 0.1; /* so low that one call fills the warm-up time */
   *copy_gbs = 1e3;
   return 0;
 }

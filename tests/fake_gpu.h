@@ -1,5 +1,5 @@
-/* fake_gpu.h: as much of the CUDA runtime and of cuBLAS as the ladder calls, for tests of it on a machine that has
-   neither. fake_gpu.c says what such a GPU does. */
+/* fake_gpu.h: declares the functions of the CUDA runtime and of cuBLAS that the ladder calls, for tests of the ladder
+   on a machine without CUDA. fake_gpu.c defines them. */
 #ifndef FAKE_GPU_H
 #define FAKE_GPU_H
 

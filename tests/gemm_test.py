@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gemm_test.py GEMM [unittest's arguments]: the gemm example against numpy, through .npy files and the command line."""
+"""gemm_test.py GEMM [unittest's arguments]: compares the gemm example with numpy through .npy files."""
 
 import itertools
 import os
@@ -22,14 +22,14 @@ OPS = ["NN", "NT", "TN", "TT"]
 ORDERS = ["C", "F"]
 MAGIC = b"\x93NUMPY"
 
-# Relative paths are the test's own. A gemm built with AddressSanitizer warns of the CPU model's fibers, and of memory
-# that there is not.
+# Without BUILD_WORKING_DIRECTORY a relative path starts in the test's directory. With AddressSanitizer gemm prints
+# warnings about the CPU model's fibers and about allocations that fail.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "BUILD_WORKING_DIRECTORY"}
 ENVIRONMENT["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":allocator_may_return_null=1"
 ASAN_WARNING = re.compile(rb"^==\d+==WARNING: (ASan doesn't|AddressSanitizer failed to allocate).*\n", re.M)
 
 gemm = None  # absolute path of the program
-compared = 0  # elements of results, over all tests
+compared = 0  # elements of results that were compared, in all tests
 
 
 def random(*shape, order="C", dtype=np.float32):
@@ -38,7 +38,7 @@ def random(*shape, order="C", dtype=np.float32):
 
 
 def header(text, version=(1, 0)):
-    """The bytes before the data, with the header's text as it is."""
+    """The bytes of an .npy file before the data, with this text as its header."""
     return MAGIC + bytes(version) + len(text).to_bytes(2 if version == (1, 0) else 4, "little") + text
 
 
@@ -85,7 +85,7 @@ class GemmTest(unittest.TestCase):
         return self.finish(self.start(*arguments, **options), data)
 
     def accepted(self, *arguments, notes=(), **options):
-        """Runs gemm, which has to succeed, say no more than these notes and write C.npy and nothing else."""
+        """Runs gemm. It must succeed, print these notes alone, and write no file but C.npy."""
         before = self.files()
         before.pop("C.npy", None)
         status, out, err = self.run_gemm(*arguments, "-o", "C.npy", **options)
@@ -98,7 +98,7 @@ class GemmTest(unittest.TestCase):
         return np.load(self.path("C.npy"))
 
     def refused(self, *arguments, says, out="C.npy", **options):
-        """Runs gemm, which has to exit with 2, say why in one line and leave every file as it is."""
+        """Runs gemm. It must exit with status 2, print one line with the reason, and change no file."""
         before = self.files()
         status, stdout, err = self.run_gemm(*arguments, *([] if out is None else ["-o", out]), **options)
         self.assertEqual((status, stdout), (2, b""), err)
@@ -108,7 +108,7 @@ class GemmTest(unittest.TestCase):
         self.assertEqual(self.files(), before)
 
     def check(self, C, a, b, op="NN", alpha=1, beta=0, c0=None):
-        """Componentwise: a float32 dot product of k elements in any order, two more roundings for alpha and beta."""
+        """Checks C componentwise. The bound has k roundings of a float32 dot product, and two for alpha and beta."""
         global compared
         alpha, beta = float(np.float32(alpha)), float(np.float32(beta))
         A, B = (np.asarray(x, np.float32).astype(np.float64) for x in (a, b))
@@ -124,7 +124,7 @@ class GemmTest(unittest.TestCase):
         compared += C.size
 
     def multiply(self, a, b, *, op="NN", alpha=None, beta=None, c0=None, extra=()):
-        """Through files, compared with numpy; the result."""
+        """Multiplies through files, compares C with numpy and returns it."""
         arrays = {"A": a, "B": b, **({} if c0 is None else {"C0": c0})}
         self.save(**arrays)
         arguments = ["A.npy", "B.npy", "--op", op, *extra]
@@ -202,11 +202,11 @@ class Products(GemmTest):
         for types in itertools.product([np.float32, np.float64], repeat=3):
             with self.subTest(types=types):
                 a, b, c0 = (random(*shape, dtype=t) for shape, t in zip([(41, 67), (67, 31), (41, 31)], types))
-                self.multiply(a, b, beta=-1, c0=c0)  # 41 * 67 elements: more than one piece of the reader
+                self.multiply(a, b, beta=-1, c0=c0)  # 41 * 67 elements: the reader loads them in several parts
         self.multiply(random(5, 6, order="F", dtype=np.float64), random(6, 2))
 
     def test_large_file(self):
-        a = random(3, 1500000)  # more than the reader loads at once
+        a = random(3, 1500000)  # the reader loads the file in several parts
         self.save(A=a, B=np.eye(3, dtype=np.float32))
         C = self.accepted("B.npy", "A.npy", "--op", "TN")
         self.assertTrue(np.array_equal(C, a))
@@ -336,10 +336,10 @@ class Format(GemmTest):
                 self.refused("A.npy", "B.npy", says=["A.npy", "malformed header"])
 
     def test_mutated_headers(self):
-        """What gemm takes, numpy takes, and they agree on the result."""
+        """If gemm accepts a changed header, numpy accepts it too and reads the same array."""
         a = random(4, 12)
         self.write("I.npy", np.eye(12, dtype=np.float32))
-        taken = 0
+        accepted = 0
         good = self.read(self.write("A.npy", a))
         for position in range(good.index(b"}") + 2):
             for byte in b"0\x00'< ":
@@ -347,12 +347,12 @@ class Format(GemmTest):
                     self.write("A.npy", good[:position] + bytes([byte]) + good[position + 1 :])
                     status, out, err = self.run_gemm("A.npy", "I.npy", "-o", "C.npy")
                     if status == 0:
-                        taken += 1
+                        accepted += 1
                         self.assertTrue(np.array_equal(np.load(self.path("A.npy")), np.load(self.path("C.npy"))))
                         os.remove(self.path("C.npy"))
                     else:
                         self.refused("A.npy", "I.npy", says="A.npy")
-        self.assertGreater(taken, 0)
+        self.assertGreater(accepted, 0)
 
     def test_bad_magic_and_version(self):
         self.write("B.npy", random(3, 2))
@@ -396,7 +396,7 @@ class Format(GemmTest):
                     self.refused("A.npy", "B.npy", says=["A.npy", says])
                     self.refused("/dev/stdin", "B.npy", data=good[:size], says=["/dev/stdin", says])
 
-    def test_a_size_is_only_a_claim(self):
+    def test_header_claims_more_elements_than_the_file_has(self):
         self.write("B.npy", random(3, 2))
         for rows, says in [(2**40, "truncated"), (2**62, "more elements than any memory")]:
             text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 3)}" % rows
@@ -479,7 +479,7 @@ class Errors(GemmTest):
 
     def test_no_gpu(self):
         if b"CPU model" in self.run_gemm("--help")[1]:
-            self.skipTest("this gemm needs none")
+            self.skipTest("this gemm runs on the CPU model")
         self.refused("A.npy", "B.npy", says="no GPU", env={**ENVIRONMENT, "CUDA_VISIBLE_DEVICES": "-1"})
 
 
@@ -543,7 +543,7 @@ class Output(GemmTest):
                 self.refused("A.npy", "B.npy", out=out, says=[out, says])
 
     def test_permission_denied(self):
-        """As nobody, since root may write everything."""
+        """Runs gemm as user nobody, because root may write every file."""
 
         def become_nobody():
             if os.geteuid() == 0:
@@ -557,7 +557,7 @@ class Output(GemmTest):
         try:
             self.run_gemm("--help", program=self.path("gemm"), preexec_fn=become_nobody)
         except (OSError, subprocess.SubprocessError) as error:
-            self.skipTest(f"no way to run as nobody: {error}")
+            self.skipTest(f"gemm cannot run as nobody: {error}")
         options = {"program": self.path("gemm"), "preexec_fn": become_nobody}
         for out in ["below/C.npy", "C.npy"]:
             self.refused("A.npy", "B.npy", out=out, says=[out, "Permission denied"], **options)
@@ -577,8 +577,8 @@ class Output(GemmTest):
                     )
 
     def waiting(self, number, action):
-        """gemm with its temporary file open, reading from B.npy, which is a pipe; and the pipe's other end. The signal
-        has that action from the start, whatever our own parent wanted."""
+        """Starts gemm, waits until it reads B.npy, a pipe, and returns the process and the other end of the pipe. Its
+        temporary file is then open. The signal `number` has this action, whatever the test inherited."""
         os.remove(self.path("B.npy"))
         os.mkfifo(self.path("B.npy"))
         process = self.start("A.npy", "B.npy", "-o", "C.npy", preexec_fn=lambda: signal.signal(number, action))
@@ -588,7 +588,7 @@ class Output(GemmTest):
             try:
                 pipe = os.open(self.path("B.npy"), os.O_WRONLY | os.O_NONBLOCK)
                 break
-            except OSError:  # nobody reads yet
+            except OSError:  # gemm has not opened the pipe yet
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.001)
         self.assertIn(".gemm-", "".join(os.listdir(self.directory)))

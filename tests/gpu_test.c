@@ -1,5 +1,5 @@
-/* What only a GPU can show: graphs, host threads, grids of more than 65,535 blocks a side, resources, and the CUDA
-   runtime's own errors. Compiled with MACHINE_CUDA=1. */
+/* Tests that need a GPU: races, graphs, host threads, devices, grids of more than 65,535 blocks in y or z, resources of
+   kernels, and errors of the CUDA runtime. Compiled with MACHINE_CUDA=1. */
 #include "tests/testing.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
     cr_assert(error == cudaSuccess, "%s: %s", #call, cudaGetErrorString(error));                                       \
   } while (0)
 
-/* The compiled variant at or after a number; SGEMM_VARIANT_NONE behind the last. */
+/* The first compiled variant from `variant` on; SGEMM_VARIANT_NONE: there is none. */
 static sgemm_variant compiled_from(int variant) {
   while (variant < SGEMM_VARIANT_COUNT && !sgemm_compiled((sgemm_variant)variant))
     variant++;
@@ -22,20 +22,20 @@ static sgemm_variant compiled_from(int variant) {
 
 /* ---- Races ------------------------------------------------------------------------------------------------------- */
 
-/* Variants of tma under the highest load: full SMs, hundreds of buffers, many runs. Any two runs have the same bits. */
+/* Stage tma with full SMs, hundreds of k-steps and many runs. All runs must have equal bits. */
 Test(races, same_bits_each_time, .timeout = 300) {
   enum { SIZE = 3072, RUNS = 24 };
   const size_t bytes = sizeof(float) * SIZE * SIZE;
   float *A, *B, *C, *first = (float *)malloc(bytes), *again = (float *)malloc(bytes);
   void *workspace;
-  const size_t room = (size_t)256 << 20;
+  const size_t workspace_bytes = (size_t)256 << 20;
   int v, ops, i; /* ops 4: NN with B repacked */
   need_backend();
   cr_assert(first != NULL && again != NULL);
   CUDA(cudaMalloc((void **)&A, bytes));
   CUDA(cudaMalloc((void **)&B, bytes));
   CUDA(cudaMalloc((void **)&C, bytes));
-  CUDA(cudaMalloc(&workspace, room));
+  CUDA(cudaMalloc(&workspace, workspace_bytes));
   for (i = 0; i < SIZE * SIZE; i++) {
     first[i] = (float)(i * 7919LL % 1021 - 510) / 511.0f;
     again[i] = (float)(i * 104729LL % 997 - 498) / 499.0f;
@@ -51,7 +51,7 @@ Test(races, same_bits_each_time, .timeout = 300) {
     p.B = B;
     p.C = C;
     p.workspace = workspace;
-    p.workspace_bytes = (int64_t)room;
+    p.workspace_bytes = (int64_t)workspace_bytes;
     for (i = 0; i < RUNS; i++) {
       CUDA(cudaMemset(C, 255, bytes));
       cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS);
@@ -70,15 +70,16 @@ Test(races, same_bits_each_time, .timeout = 300) {
 
 /* ---- Streams, graphs, threads, devices --------------------------------------------------------------------------- */
 
-/* A multiplication with all the workspace that it asks for. */
-static problem roomy_problem(int op_a, int op_b, int64_t m, int64_t n, int64_t k) {
+/* A problem with the workspace of sgemm_workspace_query(). */
+static problem workspace_problem(int op_a, int op_b, int64_t m, int64_t n, int64_t k) {
   problem q = problem_of(SGEMM_VARIANT_NONE, op_a, op_b, m, n, k, EXACT);
   cr_assert(sgemm_workspace_query(&q.p, &q.p.workspace_bytes) == SGEMM_SUCCESS);
   return q;
 }
 
-/* The strictest capture refuses every allocation and synchronisation of the process: a recorded call made none. */
-static void graph(problem q) {
+/* Captures a call in a graph and replays the graph. In mode cudaStreamCaptureModeGlobal, an allocation or a
+   synchronisation of the process fails the capture. */
+static void capture_and_replay(problem q) {
   sgemm_stream stream = schedule(1);
   cudaGraph_t graph;
   cudaGraphExec_t replay;
@@ -90,7 +91,7 @@ static void graph(problem q) {
   cr_assert((q.plan.split_k > 0 ? sgemm_run_plan(&q.plan, &q.p, stream) : sgemm_run(&q.p, stream)) == SGEMM_SUCCESS);
   CUDA(cudaStreamEndCapture(stream, &graph));
   CHECK(problem_download(&q));
-  cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "capture must not run");
+  cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "the capture wrote C");
   CUDA(cudaGraphInstantiateWithFlags(&replay, graph, 0));
   for (i = 0; i < 3; i++) {
     CHECK(problem_upload(&q));
@@ -103,15 +104,15 @@ static void graph(problem q) {
   problem_free(&q);
 }
 
-/* Graphs of one launch, of few tiles whose k is split, and of split-K with its second kernel. */
+/* Graphs of one launch, of few tiles with a long k, and of split-K with its second kernel. */
 Test(streams, graphs) {
   problem split_k;
   need_backend();
-  graph(roomy_problem(SGEMM_N, SGEMM_T, 300, 310, 37));
-  graph(roomy_problem(SGEMM_T, SGEMM_N, 60, 70, 5000));
+  capture_and_replay(workspace_problem(SGEMM_N, SGEMM_T, 300, 310, 37));
+  capture_and_replay(workspace_problem(SGEMM_T, SGEMM_N, 60, 70, 5000));
   split_k = problem_of(SGEMM_async_64x64x16_8x4, SGEMM_N, SGEMM_N, 100, 130, 500, EXACT);
   problem_plan(&split_k, 1, 5);
-  graph(split_k);
+  capture_and_replay(split_k);
 }
 
 typedef struct worker {
@@ -124,7 +125,7 @@ static void *work(void *argument) {
   worker *w = (worker *)argument;
   int i;
   for (i = 0; i < 20 && w->fault == NULL; i++) {
-    w->q = roomy_problem(i % 2 ? SGEMM_T : SGEMM_N, SGEMM_N, 200 + 7 * i, 190 - 5 * i, 90 + 100 * i + w->stream);
+    w->q = workspace_problem(i % 2 ? SGEMM_T : SGEMM_N, SGEMM_N, 200 + 7 * i, 190 - 5 * i, 90 + 100 * i + w->stream);
     w->q.seed = (uint64_t)(1 + i + 100 * w->stream);
     w->fault = problem_solve(&w->q, schedule(w->stream));
   }
@@ -139,7 +140,7 @@ Test(streams, two_host_threads) {
   memset(workers, 0, sizeof workers);
   for (i = 0; i < 2; i++) {
     workers[i].stream = i + 1;
-    schedule(i + 1); /* makes the stream */
+    schedule(i + 1); /* creates the stream */
   }
   for (i = 0; i < 2; i++)
     cr_assert(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
@@ -162,7 +163,7 @@ Test(streams, every_device) {
 
 /* ---- Sizes ------------------------------------------------------------------------------------------------------- */
 
-/* More block rows, and block columns, than the 65,535 of a grid's y and z. */
+/* C has more tile rows, or tile columns, than the 65,535 blocks of a grid in y or z. */
 Test(sizes, tall_and_wide) {
   int v;
   need_backend();
@@ -175,7 +176,7 @@ Test(sizes, tall_and_wide) {
   }
 }
 
-/* More matrices than the 65,535 of a grid's y, in a number that does not fill y and z. */
+/* The batch has more matrices than the 65,535 blocks of a grid in y, and does not fill y times z. */
 Test(sizes, many_matrices) {
   int v;
   need_backend();
@@ -203,8 +204,8 @@ Test(device, query) {
   cr_assert(d.bandwidth_gbs > 10.0 && d.bandwidth_gbs < 1e5, "%g GB/s", d.bandwidth_gbs);
 }
 
-/* What the selection needs beyond that: the architecture of the code, which may be older than the GPU, and what a block
-   may have of shared memory. A second query gives the same. */
+/* The properties that the selection uses: the code arch, which may be older than the GPU, and the largest shared memory
+   of a block. A second query returns the same properties. */
 Test(device, selection_properties) {
   sgemm_device d, again;
   need_backend();
@@ -218,11 +219,11 @@ Test(device, selection_properties) {
                 again.code_arch == d.code_arch && again.has_sm90a_code == d.has_sm90a_code &&
                 again.shared_per_block == d.shared_per_block && again.l2_bytes == d.l2_bytes &&
                 again.bandwidth_gbs == d.bandwidth_gbs,
-            "remembered");
+            "the second query differs");
 }
 
-/* No variant from warptiled on keeps part of its tile in local memory; only pipelines ask for more shared memory than
-   needs no opt-in, and as many blocks are resident as registers are budgeted for. */
+/* From stage warptiled on no kernel uses local memory. Only pipelines have more than 48 KiB of shared memory. The
+   resident blocks are as many as the register budget allows. */
 Test(device, resources) {
   sgemm_device d;
   int v, ops;
@@ -239,7 +240,7 @@ Test(device, resources) {
       cr_assert(local == 0 || r->stage < SGEMM_STAGE_warptiled, "%s, ops %d: %d bytes of local memory", r->name, ops,
                 (int)local);
       cr_assert(registers > 0 && registers <= 255 &&
-                    (r->uses_tma     ? shared == r->shared + 1024 /* mbarriers, and the alignment of what follows */
+                    (r->uses_tma     ? shared == r->shared + 1024 /* mbarriers, and the alignment of the tiles */
                      : r->shared > 0 ? shared == r->shared
                                      : shared <= 48 * 1024),
                 "%s, ops %d: %d registers, %d bytes shared", r->name, ops, registers, (int)shared);
@@ -250,7 +251,7 @@ Test(device, resources) {
   }
 }
 
-Test(device, resources_of_variants_that_are_not_there) {
+Test(device, resources_of_variants_that_are_not_compiled) {
   int v, registers;
   int64_t shared, local;
   need_backend();
@@ -270,8 +271,8 @@ Test(errors, no_such_device) {
   cr_assert(sgemm_cuda_error(status) == cudaErrorInvalidDevice, "status %d", status);
 }
 
-/* A launch that the runtime refuses: to synchronise a stream that captures invalidates the capture, and until it is
-   ended every launch on that stream fails. Neither the device nor the stream keeps the error. */
+/* The runtime refuses a launch: synchronising a stream invalidates its capture, and every launch on the stream fails
+   until the capture ends. Neither the device nor the stream keeps the error. */
 Test(errors, refused_launch) {
   problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 70, 80, 90, EXACT);
   sgemm_stream stream;
@@ -289,7 +290,7 @@ Test(errors, refused_launch) {
             sgemm_status_string(status));
   cudaGetLastError();
   CHECK(problem_download(&q));
-  cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "C was touched");
+  cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "C was written");
   CHECK(problem_run(&q, stream));
   CHECK(problem_check(&q));
   problem_free(&q);

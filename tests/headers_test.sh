@@ -1,5 +1,5 @@
 #!/bin/bash
-# The headers alone, under every compiler that is there: warnings are errors, and nothing leaks that has no prefix.
+# The headers under every installed compiler: no warnings, and no macro, declaration or symbol without the prefix.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
@@ -12,7 +12,7 @@ nvcc_strict=(--Werror all-warnings -Xcompiler=-Wall,-Wextra,-Werror -I"$root")
 echo '#include "sgemm.h"' > alone.c
 printf '#include "sgemm.h"\n#include "sgemm.h"\n' > twice.c
 
-# Names that a project around the header may have: BLAS's, CBLAS's, and macros of the system's own headers.
+# Names that a source may have before it includes the header: those of BLAS and CBLAS, and macros of system headers.
 cat > crowded.c <<'C'
 #include <complex.h>
 #include <math.h>
@@ -26,7 +26,7 @@ void cblas_sgemm(CBLAS_ORDER, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, int, int, int, f
 #include "sgemm.h"
 C
 
-# Every public function, called once; those of the stages by the stages' own table.
+# Calls every public function. SGEMM_STAGES expands to the calls of sgemm_run_<stage>().
 cat > every.c <<'C'
 #include "sgemm.h"
 
@@ -71,7 +71,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
 }
 C
 
-# Two units, in C and in C++, that both use the header.
+# A translation unit, to be compiled once as C and once as C++ or CUDA.
 cat > unit.c <<'C'
 #include "sgemm.h"
 #ifdef __cplusplus
@@ -116,7 +116,7 @@ for cc in gcc clang; do
   with $cc check "$cc c11 implementation" $cc -std=c11 "${strict[@]}" -DSGEMM_CPU=1 -DSGEMM_STAGE=all -O2 \
     -c "$root/cpu/sgemm.c" -o $cc.o
 done
-# A multiprocessor of sm_75 holds 1024 threads, of sm_86 1536, of sm_90 2048: ptxas warns of launch bounds beyond.
+# ptxas warns if launch bounds exceed the threads of an SM: 1024 on sm_75, 1536 on sm_86, 2048 on sm_90.
 for std in c++17 c++20; do
   for arch in sm_75 sm_86 sm_90a; do
     with nvcc check "nvcc $std $arch implementation" nvcc -std=$std "${nvcc_strict[@]}" -arch=$arch \
@@ -140,13 +140,13 @@ with nvcc check "one implementation, units in C and CUDA: link" units_in_cuda
 
 # ---- Names -----------------------------------------------------------------------------------------------------------
 
-# foreign OWN PREFIX: of the names on stdin those without the prefix, and one of our own: proof that there were names.
+# foreign OWN PREFIX: prints the names on stdin without the prefix, and the name OWN, which proves that stdin had names.
 foreign() { awk -v own="$1" -v prefix="^($2)" '$1 == own || $1 !~ prefix'; }
 
 printf '#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n' > without.c
 cat without.c alone.c > with.c
 
-# macros NAME COMPILER OPTION...: sgemm.h adds none without the prefix.
+# macros NAME COMPILER OPTION...: sgemm.h defines no macro without the prefix.
 macros() {
   same "$1" "SGEMM_H" "$(comm -13 <("${@:2}" -dM -E without.c | sort) <("${@:2}" -I"$root" -dM -E with.c | sort) |
     awk '{ sub(/\(.*/, "", $2); print $2 }' | foreign SGEMM_H SGEMM_)"
@@ -154,7 +154,7 @@ macros() {
 for cc in gcc clang; do with $cc macros "$cc macros" $cc -std=c11; done
 for cxx in g++ clang++; do with $cxx macros "$cxx macros" $cxx -x c++; done
 
-# names LANGUAGE FILE: what a source declares at file scope, types, tags and enumerators too, by clang's syntax tree.
+# names LANGUAGE FILE: prints the names that a source declares at file scope, with types, tags and enumerators.
 names() {
   clang -x "$1" -I"$root" -fsyntax-only -Xclang -ast-dump=json "$2" | python3 -c '
 import json, sys
@@ -168,7 +168,7 @@ def walk(nodes):
 
 walk(json.load(sys.stdin)["inner"])' | sort -u
 }
-# One tag is not ours: the CUDA runtime's own for a stream.
+# declarations NAME LANGUAGE: sgemm.h declares no name without the prefix, except the CUDA runtime's tag CUstream_st.
 declarations() {
   same "$1" $'CUstream_st\nsgemm_run' "$(comm -13 <(names "$2" without.c) <(names "$2" with.c) |
     foreign sgemm_run 'sgemm_|SGEMM_')"
@@ -176,7 +176,7 @@ declarations() {
 with clang declarations "declarations in C" c
 with clang declarations "declarations in C++" c++
 
-# symbols NAME OBJECT: what the linker sees of an implementation; nvcc's stub of a kernel holds the kernel's name.
+# symbols NAME OBJECT: an implementation has no global symbol without the prefix, except nvcc's host stubs of kernels.
 symbols() {
   same "$1" sgemm_compiled "$(nm -g --defined-only "$2" | awk '$2 ~ /[TDBRC]/ { print $3 }' |
     foreign sgemm_compiled 'sgemm_|_Z[0-9]+__device_stub__Z[0-9]+sgemm_')"
@@ -185,15 +185,15 @@ with gcc symbols "symbols by gcc" gcc.o
 with clang symbols "symbols by clang" clang.o
 with nvcc symbols "symbols by nvcc" nvcc.o
 
-# functions: of the text on stdin, each public one with its bracket.
+# functions: prints the public functions in the text on stdin, each with its opening bracket.
 functions() { grep -oE 'sgemm_[a-z][a-z0-9_]*\(' | sort -u; }
 public=$(gcc -E -P -I"$root" alone.c | functions)
 called=$(gcc -E -P -I"$root" every.c | sed '1,/^double every/d' | functions)
 same "every public function is called" "$public" "$(comm -12 <(echo "$public") <(echo "$called"))"
 
-# ---- Floors: no file includes another that includes it ---------------------------------------------------------------
+# ---- Include cycles --------------------------------------------------------------------------------------------------
 
-same "files in a circle of includes" "" "$(
+same "files in an include cycle" "" "$(
   python3 - "$root" <<'PYTHON'
 import pathlib, re, sys
 

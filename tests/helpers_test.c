@@ -1,6 +1,6 @@
-/* What needs no kernel: counts, roofline, metrics, occupancy, tables, calibration, selection and launch sequences,
-   against figures worked out by hand. The test includes the headers of selection and launches itself, with a device
-   that computes nothing and records each launch. */
+/* Tests of the functions that need no kernel: FLOP and bytes, roofline, metrics, occupancy, tables, calibration,
+   selection and launch sequences. This file includes the headers of the selection and of the launches with a device of
+   its own. The device computes nothing and records each launch. */
 #include "sgemm.h"
 #include "sgemm/geometry.h"
 #include "sgemm/args.h"
@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- In place of the kernels ------------------------------------------------------------------------------------- */
+/* ---- Stubs of the kernels ---------------------------------------------------------------------------------------- */
 
-/* A variant is compiled where its first kernel is not 0. Tensor-core variants are compiled. */
+/* A variant is compiled if its first kernel is not NULL. All tensor-core variants are compiled. */
 typedef const void *sgemm__kernel;
 static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 #define SGEMM__WITH_TENSOR 1
@@ -27,15 +27,15 @@ static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 #include "sgemm/launch/sequence.h"
 #include "sgemm/launch/calls.h"
 
-/* ---- In place of a device ---------------------------------------------------------------------------------------- */
+/* ---- Stub of a device -------------------------------------------------------------------------------------------- */
 
 static sgemm_status resources_status;
 static sgemm_device current;
 
-/* The launches since `launches` was set to 0. */
+/* The launches since a test last set `launches` to 0. */
 enum { LAUNCHES = 6 };
 static struct {
-  int kernel; /* a variant, or a number of sgemm/args.h */
+  int kernel; /* a variant, or a kernel number of sgemm/args.h */
   sgemm__grid grid;
   sgemm__args args;
 } launched[LAUNCHES];
@@ -70,8 +70,8 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
   return resources_status;
 }
 
-/* SGEMM_STAGE_ANY: every variant. */
-static void compile(sgemm_stage stage) {
+/* Marks the variants of a stage as compiled. SGEMM_STAGE_ANY: all variants. */
+static void set_compiled(sgemm_stage stage) {
   static const int kernel;
   int v;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
@@ -141,7 +141,7 @@ Test(table, variants_follow_the_grammar) {
 
 /* ---- Calibration ------------------------------------------------------------------------------------------------- */
 
-/* Every variant has constants of its own: none falls through to those of no variant, whose overhead is 10^9 clocks. */
+/* Every variant has an entry. A variant without one would get an overhead of 10^9 clocks. */
 Test(calibration, each_variant_has_a_rate) {
   int v;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
@@ -158,7 +158,7 @@ Test(calibration, each_variant_has_a_rate) {
   cr_assert(sgemm__tensor_calibration_of(SGEMM_TENSOR_VARIANT_NONE).k_block == 1e9);
 }
 
-/* An entry counts for the variant that it names, whatever the order of the two tables. */
+/* An entry sets the constants of the variant that it names, in whatever order the two tables are. */
 Test(calibration, bound_by_name) {
 #define ENTRY(variant, first, overhead) {SGEMM_##variant, "sgemm_" #variant, first, overhead},
   static const struct {
@@ -184,7 +184,7 @@ Test(calibration, bound_by_name) {
 
 /* ---- Counts ------------------------------------------------------------------------------------------------------ */
 
-Test(counts, worked_figures) {
+Test(counts, worked_examples) {
   cr_assert(sgemm_flops(1024, 2048, 512) == 2147483648.0);
   cr_assert(sgemm_min_bytes(1024, 2048, 512, 0.5f) == 23068672.0);
   cr_assert(near(sgemm_intensity(2147483648.0, 23068672.0), 93.1, 0.05));
@@ -194,7 +194,7 @@ Test(counts, worked_figures) {
   cr_assert(sgemm_flops(2048, 2048, 2048) == 17179869184.0);
 }
 
-/* Past 2^31 from a square of 1024 (FLOP) and of 23,171 (bytes of one matrix) on. */
+/* FLOP reach 2^31 at m = n = k = 1024. Bytes of one matrix exceed 2^31 at 23,171. */
 Test(counts, no_overflow) {
   const int64_t big = INT64_C(1) << 20;
   cr_assert(sgemm_flops(1024, 1024, 1024) == 2147483648.0);
@@ -206,7 +206,7 @@ Test(counts, no_overflow) {
   cr_assert(sgemm_flops(0, 5, 7) == 0.0 && sgemm_min_bytes(0, 0, 7, 1.0f) == 0.0);
 }
 
-/* C is read only for a beta that is not 0: n/8 FLOP per byte with it, n/6 without. */
+/* C is read only if beta is not 0: n/8 FLOP per byte with C, n/6 without. */
 Test(counts, beta_zero_reads_no_C) {
   int64_t n;
   cr_assert(sgemm_min_bytes(5, 6, 7, 0.0f) == 4.0 * (35 + 42 + 30));
@@ -233,7 +233,7 @@ Test(roofline, ridge_and_sides) {
   cr_assert(sgemm_bound_at(12000.0, 1000.0, 512.0) == SGEMM_BOUND_COMPUTE);
 }
 
-Test(metrics, worked_figures) {
+Test(metrics, worked_examples) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, 4096);
   sgemm_metrics r;
   p.beta = 1.0f;
@@ -291,7 +291,7 @@ static sgemm_device h200(void) {
   return d;
 }
 
-Test(occupancy, worked_figures) {
+Test(occupancy, worked_examples) {
   static const struct {
     int threads, registers;
     int64_t shared;
@@ -299,16 +299,16 @@ Test(occupancy, worked_figures) {
     sgemm_limit limit;
   } cases[] = {
       {1024, 32, 8192, 2, 64, SGEMM_LIMIT_THREADS},   /* 2048 / 1024 */
-      {48, 32, 0, 32, 64, SGEMM_LIMIT_THREADS},       /* 48 threads take the place of 64 */
-      {32, 32, 0, 32, 32, SGEMM_LIMIT_BLOCKS},        /* 64 blocks of a warp would fit, 32 may */
-      {256, 128, 8448, 2, 16, SGEMM_LIMIT_REGISTERS}, /* 4096 a warp: 4 in a quarter, 16 in all */
-      {256, 255, 0, 1, 8, SGEMM_LIMIT_REGISTERS},     /* 8160, rounded to 8192: 2 in a quarter */
-      {1024, 33, 0, 1, 32, SGEMM_LIMIT_REGISTERS},    /* 1056, rounded to 1280: 12 in a quarter, 48 in all */
-      {32, 96, 0, 20, 20, SGEMM_LIMIT_REGISTERS},     /* 3072: 5 in a quarter; 21 would fit the whole */
-      {1024, 128, 0, 0, 0, SGEMM_LIMIT_REGISTERS},    /* 16 warps fit, the block has 32 */
-      {128, 40, 49152, 4, 16, SGEMM_LIMIT_SHARED},    /* 49152 + 1024 reserved: 4.65 of them */
-      {128, 32, 115712, 2, 8, SGEMM_LIMIT_SHARED},    /* 113 KiB + 1: exactly half */
-      {128, 32, 115713, 1, 4, SGEMM_LIMIT_SHARED},    /* a byte more takes 128 */
+      {48, 32, 0, 32, 64, SGEMM_LIMIT_THREADS},       /* 48 threads take the room of 64 */
+      {32, 32, 0, 32, 32, SGEMM_LIMIT_BLOCKS},        /* threads allow 64 blocks of one warp, the SM 32 */
+      {256, 128, 8448, 2, 16, SGEMM_LIMIT_REGISTERS}, /* 4096 a warp: 4 warps a sub-partition, 16 in all */
+      {256, 255, 0, 1, 8, SGEMM_LIMIT_REGISTERS},     /* 8192 a warp after rounding: 2 warps a sub-partition */
+      {1024, 33, 0, 1, 32, SGEMM_LIMIT_REGISTERS}, /* 1280 a warp after rounding: 12 warps a sub-partition, 48 in all */
+      {32, 96, 0, 20, 20, SGEMM_LIMIT_REGISTERS},  /* 3072 a warp: 5 warps a sub-partition; all registers hold 21 */
+      {1024, 128, 0, 0, 0, SGEMM_LIMIT_REGISTERS}, /* registers for 16 warps, the block has 32 */
+      {128, 40, 49152, 4, 16, SGEMM_LIMIT_SHARED}, /* 49152 + 1024 reserved bytes: 4.65 blocks */
+      {128, 32, 115712, 2, 8, SGEMM_LIMIT_SHARED}, /* 113 KiB + 1 KiB: half of 228 KiB */
+      {128, 32, 115713, 1, 4, SGEMM_LIMIT_SHARED}, /* shared memory is allocated by 128 bytes */
   };
   const sgemm_device d = h200();
   unsigned i;
@@ -341,12 +341,12 @@ Test(occupancy, of_a_variant) {
 static const int64_t SIZES[] = {1, 3, 31, 64, 129, 1000, 4096, 70000};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
 
-/* Shape i of all that SIZES make, with a batch, ops and an order that vary. */
+/* Shape i of SHAPES: m, n and k from SIZES. Batch, ops and order change with i. */
 static sgemm_params shape(int i) {
   sgemm_params p = sgemm_params_init(i % 2 ? SGEMM_T : SGEMM_N, i % 5 ? SGEMM_N : SGEMM_T, SIZES[i % SIZE_COUNT],
                                      SIZES[i / SIZE_COUNT % SIZE_COUNT], SIZES[i / SIZE_COUNT / SIZE_COUNT]);
   p.batch = 1 + i % 3;
-  if (i % 7 == 0) { /* the transposed product: the kernel takes A and B exchanged */
+  if (i % 7 == 0) { /* the kernel takes A and B exchanged */
     p.order = SGEMM_COL_MAJOR;
     p.lda = p.ldb = p.ldc = SIZES[SIZE_COUNT - 1];
     p.stride_c = p.ldc * SIZES[SIZE_COUNT - 1];
@@ -355,9 +355,9 @@ static sgemm_params shape(int i) {
 }
 enum { SHAPES = SIZE_COUNT * SIZE_COUNT * SIZE_COUNT };
 
-/* Real multiprocessor counts with every architecture of the code that the selection knows to differ, what a block may
-   have of shared memory there (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"), and
-   whether the code is for sm_90a. */
+/* Devices: each number of SMs with each architecture. An architecture is the code arch, the largest shared memory of a
+   block in KiB (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"), and 1 if the code is
+   for sm_90a. */
 static const int MULTIPROCESSORS[] = {1, 58, 108, 132, 142};
 static const int ARCHITECTURES[][3] = {{75, 64, 0},  {80, 163, 0}, {86, 99, 0},   {89, 99, 0},
                                        {90, 227, 0}, {90, 227, 1}, {100, 227, 0}, {120, 99, 0}};
@@ -383,20 +383,20 @@ static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
          a->repack_b == b->repack_b;
 }
 
-/* Addresses that no call may follow, since nothing is computed. */
-static void point(sgemm_params *p, int64_t workspace_bytes) {
-  static _Alignas(16) float somewhere[4]; /* which tensor maps can describe */
+/* Sets valid addresses. No call may follow them. Tensor maps can describe operands at these addresses. */
+static void set_addresses(sgemm_params *p, int64_t workspace_bytes) {
+  static _Alignas(16) float somewhere[4];
   p->A = p->B = p->C = somewhere;
   p->workspace = workspace_bytes > 0 ? (void *)(uintptr_t)4096 : NULL;
   p->workspace_bytes = workspace_bytes;
 }
 
-/* The same answer for the same arguments, in whatever order and after whatever else is asked. */
+/* The selection returns equal plans for equal arguments, in any order of the calls. */
 Test(selection, pure) {
   const sgemm_device d = h200(), other_device = device(0);
   sgemm_plan first[SHAPES];
   int i;
-  compile(SGEMM_STAGE_ANY);
+  set_compiled(SGEMM_STAGE_ANY);
   for (i = 0; i < SHAPES; i++) {
     sgemm_params p = shape(i);
     p.workspace_bytes = i % 4 * (1 << 20);
@@ -418,7 +418,7 @@ Test(selection, only_compiled_variants_of_the_stage) {
   int s, t, i;
   for (s = 0; s <= SGEMM_STAGE_ANY; s++)
     for (t = 0; t <= SGEMM_STAGE_ANY; t++) {
-      compile((sgemm_stage)s);
+      set_compiled((sgemm_stage)s);
       for (i = 0; i < SHAPES; i += 5) {
         sgemm_params p = shape(i);
         sgemm_variant v;
@@ -439,36 +439,36 @@ Test(selection, only_compiled_variants_of_the_stage) {
   }
 }
 
-Test(selection, production_goes_first) {
+Test(selection, prefers_production_variants) {
   const sgemm_device d = h200();
   int i;
-  compile(SGEMM_STAGE_ANY);
+  set_compiled(SGEMM_STAGE_ANY);
   for (i = 0; i < SHAPES; i++) {
     const sgemm_params p = shape(i);
     cr_assert(sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant)->production, "shape %d", i);
   }
 }
 
-/* 1 if an operand's rows all start on 16 bytes, and matrices are whole rows apart: a tensor map can describe it. */
-static int mappable(const float *X, int64_t ld, int64_t batch, int64_t stride) {
+/* 1 if a tensor map can describe an operand: all rows start on 16 bytes, and the stride is a multiple of ld. */
+static int can_map(const float *X, int64_t ld, int64_t batch, int64_t stride) {
   return ((uintptr_t)X | (uintptr_t)(4 * ld)) % 16 == 0 && (batch == 1 || stride % ld == 0);
 }
 
-/* Bytes of an operand of so many rows, packed K-major. */
+/* Bytes of an operand that is packed K-major. */
 static int64_t packed_bytes(int64_t rows, int64_t k, int64_t batch, int64_t stride) {
   return 4 * ((rows + 127) / 128 * 128) * ((k + 63) / 64 * 64) * (stride == 0 ? 1 : batch);
 }
 
-/* The operands of the kernel, which takes A and B exchanged in column-major order, that a plan of a tma variant
-   repacks: those that tensor maps cannot describe, and B of op NN from 2049 rows of C and a k of 512 on, where the
-   workspace has room for it besides the rest of the plan. */
+/* Checks which operands a tma plan repacks: those that tensor maps cannot describe; and B of op NN if C has 2049 rows
+   or more, k is 512 or more, and the workspace has room for it and the rest of the plan. In column-major order the
+   kernel takes A and B exchanged. */
 static void check_repacks(const sgemm_params *p, const sgemm_plan *plan, int i, int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   const int64_t m = row_major ? p->m : p->n, n = row_major ? p->n : p->m;
   const int64_t stride_a = row_major ? p->stride_a : p->stride_b, stride_b = row_major ? p->stride_b : p->stride_a;
-  const int map_a = mappable(row_major ? p->A : p->B, row_major ? p->lda : p->ldb, p->batch, stride_a);
-  const int map_b = mappable(row_major ? p->B : p->A, row_major ? p->ldb : p->lda, p->batch, stride_b);
+  const int map_a = can_map(row_major ? p->A : p->B, row_major ? p->lda : p->ldb, p->batch, stride_a);
+  const int map_b = can_map(row_major ? p->B : p->A, row_major ? p->ldb : p->lda, p->batch, stride_b);
   const int64_t bytes_a = map_a ? 0 : packed_bytes(m, p->k, p->batch, stride_a);
   const int64_t bytes_b = packed_bytes(n, p->k, p->batch, stride_b);
   const int64_t partials = 4 * 2 * (int64_t)plan->stream_k * v->BM * v->BN;
@@ -478,9 +478,9 @@ static void check_repacks(const sgemm_params *p, const sgemm_plan *plan, int i, 
             which, plan->repack_a, plan->repack_b);
 }
 
-/* The launches of a tma variant. Persistent blocks, `stream_k` of them where the last wave is partial, otherwise no
-   more than tiles or than fit on the device, compute the tiles of the batch. Each makes room for the next block after
-   32768 of k. */
+/* Checks the launches of a tma plan. If the last wave is partial and stream-K is on, stream_k persistent blocks compute
+   the tiles of the batch. Otherwise the number of persistent blocks is the smaller one of tiles and block slots. A
+   block ends after about 32768 k of tiles, and another one takes its block slot. */
 static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry, int i,
                                int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -505,7 +505,7 @@ static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, in
     cr_assert(launched[l].grid.y == 1 && launched[l].grid.z == 1 && launched[l].grid.cluster == 1, "launch %d", l);
 }
 
-/* What the launches of a strict plan must be, from its definition. */
+/* Checks the launches of a strict plan. */
 static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const char *entry, int i, int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int swap = p->order == SGEMM_COL_MAJOR;
@@ -532,11 +532,11 @@ static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const 
     cr_assert((int64_t)launched[l].grid.y * launched[l].grid.z >= p->batch && launched[l].args.batch == p->batch);
 }
 
-/* Whatever is selected the device can do: sgemm_run_plan() takes it, and sgemm_run() launches it. */
-Test(selection, possible) {
+/* The device can run every selected plan: sgemm_run_plan() accepts it, and sgemm_run() launches it. */
+Test(selection, selected_plans_run) {
   static const int64_t workspaces[] = {0, 32 << 20};
   int seen_cluster_k = 0, seen_split_k = 0, seen_stream_k = 0, seen_repack_b = 0, which, w, i;
-  compile(SGEMM_STAGE_ANY);
+  set_compiled(SGEMM_STAGE_ANY);
   for (which = 0; which < DEVICES; which++)
     for (w = 0; w < 2; w++)
       for (i = 0; i < SHAPES; i++) {
@@ -545,7 +545,7 @@ Test(selection, possible) {
         const sgemm_variant_info *v;
         sgemm_plan plan;
         sgemm_status status;
-        point(&p, workspaces[w]);
+        set_addresses(&p, workspaces[w]);
         plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
         v = sgemm_variant_get(plan.variant);
         cr_assert(v != NULL && plan.split_k >= 1 && plan.stream_k >= 0, "shape %d, device %d", i, which);
@@ -578,12 +578,12 @@ Test(selection, possible) {
             seen_stream_k, seen_repack_b);
 }
 
-/* Down from the workspace of the best plan, each time to what the plan in use takes and to a byte less: the plan that
-   is selected fits and runs, in every mode. */
+/* The workspace shrinks step by step: from no limit to the bytes of the selected plan, then by one byte, and so on. In
+   every mode the selected plan fits and runs. */
 Test(selection, near_the_workspace_limit) {
   static const sgemm_mode modes[] = {SGEMM_STRICT, SGEMM_TENSOR, SGEMM_TENSOR_FULL};
   int seen_tensor = 0, seen_repack_a = 0, seen_repack_b = 0, limits = 0, mode, misaligned, i;
-  compile(SGEMM_STAGE_ANY);
+  set_compiled(SGEMM_STAGE_ANY);
   current = h200();
   for (mode = 0; mode < 3; mode++)
     for (misaligned = 0; misaligned < 2; misaligned++) /* 1: tensor maps cannot describe A */
@@ -596,7 +596,7 @@ Test(selection, near_the_workspace_limit) {
           sgemm_plan plan;
           sgemm_status status;
           int64_t bytes;
-          point(&p, limit);
+          set_addresses(&p, limit);
           p.A += misaligned;
           plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
           bytes = sgemm_plan_workspace(&plan, &p);
@@ -621,7 +621,7 @@ Test(selection, near_the_workspace_limit) {
           seen_tensor += plan.tensor != SGEMM_TENSOR_VARIANT_NONE;
           seen_repack_a += plan.repack_a;
           seen_repack_b += plan.repack_b;
-          less = limit == bytes; /* the plan takes all there is: a byte less next */
+          less = limit == bytes; /* the plan uses all bytes: the next limit is one byte smaller */
           limit = bytes - less;
         }
       }
@@ -629,14 +629,14 @@ Test(selection, near_the_workspace_limit) {
             limits, seen_tensor, seen_repack_a, seen_repack_b);
 }
 
-/* With a short k, a wait for C, which beta asks for, takes a large share of the time. Variants with more blocks an SM
-   overlap these waits. */
-Test(selection, beta_counts) {
+/* If beta is not 0 and k is short, the loads of C take a large part of the time. Variants with more resident blocks
+   hide the latency of these loads. */
+Test(selection, beta_changes_the_variant) {
   const sgemm_device d = h200();
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 8192, 8192, 64);
   sgemm_plan plan;
-  compile(SGEMM_STAGE_ANY);
-  point(&p, 0);
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
   plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
   cr_assert(sgemm_variant_get(plan.variant)->stage == SGEMM_STAGE_tma, "%s", sgemm_variant_get(plan.variant)->name);
   p.beta = 0.5f;
@@ -644,14 +644,14 @@ Test(selection, beta_counts) {
   cr_assert(sgemm_variant_get(plan.variant)->stage == SGEMM_STAGE_async, "%s", sgemm_variant_get(plan.variant)->name);
 }
 
-/* Where operands are more than the L2 holds, stream-K units are whole parts of tiles, so that tiles which load the same
-   rows do so at the same time. Where the L2 holds them, every SM has a unit. */
-Test(selection, the_l2_counts) {
+/* If the operands exceed the L2, each tile has a whole number of stream-K units, so that tiles which load the same rows
+   load them at the same time. If the L2 holds the operands, every SM has a unit. */
+Test(selection, l2_size_changes_stream_k) {
   sgemm_device d = h200();
   sgemm_params p = sgemm_params_init(SGEMM_T, SGEMM_N, 256, 256, 100000);
   int large;
-  compile(SGEMM_STAGE_ANY);
-  point(&p, INT64_MAX);
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, INT64_MAX);
   for (large = 0; large < 2; large++) {
     const sgemm_plan plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
     const sgemm_variant_info *v = sgemm_variant_get(plan.variant);
@@ -662,29 +662,28 @@ Test(selection, the_l2_counts) {
   }
 }
 
-/* Of tiles that keep the SMs equally busy, those that load fewer bytes are chosen, since loads take power. */
-Test(selection, power_counts) {
+/* If two tile sizes use the SMs equally, the selection takes the one that loads fewer bytes: loads cost power. */
+Test(selection, prefers_tiles_that_load_less) {
   const sgemm_device d = h200();
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 128, 4096, 4096);
   const sgemm_variant_info *v;
-  compile(SGEMM_STAGE_ANY);
-  point(&p, INT64_MAX);
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, INT64_MAX);
   v = sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant);
   cr_assert(v->uses_tma && v->BM * v->BN >= 8192, "%s", v->name);
 }
 
-/* sgemm_run_variant() takes clusters whose size follows from k alone, whatever is free: its bits depend on neither m
-   nor the batch. */
-Test(selection, one_variant_is_split_by_k_alone) {
+/* sgemm_run_variant() chooses cluster_k by k alone, so that the bits of a result depend on neither m nor the batch. */
+Test(selection, run_variant_chooses_cluster_k_by_k) {
   int v, i;
-  compile(SGEMM_STAGE_ANY);
+  set_compiled(SGEMM_STAGE_ANY);
   current = h200();
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
     unsigned cluster_k[SIZE_COUNT] = {0}, largest = 1;
     for (i = 0; i < SHAPES; i++) {
       sgemm_params p = shape(i);
       unsigned *of_k = &cluster_k[i / SIZE_COUNT / SIZE_COUNT];
-      point(&p, INT64_MAX);
+      set_addresses(&p, INT64_MAX);
       launches = 0;
       cr_assert(sgemm_run_variant((sgemm_variant)v, &p, NULL) == SGEMM_SUCCESS);
       cr_assert(launches == 1 || (launches == 2 && launched[0].kernel == SGEMM__PACK));
@@ -698,10 +697,10 @@ Test(selection, one_variant_is_split_by_k_alone) {
   }
 }
 
-/* With as much as sgemm_workspace_query() says a call is at its best; with 16 bytes less there is another plan. */
+/* With the bytes of sgemm_workspace_query() the selection returns the best plan; with 16 bytes less, another plan. */
 Test(selection, workspace_query) {
   int with = 0, which, i;
-  compile(SGEMM_STAGE_ANY);
+  set_compiled(SGEMM_STAGE_ANY);
   for (which = 0; which < DEVICES; which++)
     for (i = 0; i < SHAPES; i++) {
       const sgemm_device d = current = device(which);
@@ -712,7 +711,7 @@ Test(selection, workspace_query) {
       best = sgemm_select(&unlimited, SGEMM_STAGE_ANY, &d);
       cr_assert(sgemm_workspace_query(&p, &bytes) == SGEMM_SUCCESS);
       cr_assert(bytes == sgemm_plan_workspace(&best, &unlimited) && bytes >= 0, "shape %d, device %d", i, which);
-      point(&p, bytes);
+      set_addresses(&p, bytes);
       plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
       cr_assert(same_plan(&plan, &best), "shape %d, device %d", i, which);
       launches = 0;
@@ -726,12 +725,12 @@ Test(selection, workspace_query) {
         with++;
       }
     }
-  cr_assert(with > 0, "no shape wants a workspace");
+  cr_assert(with > 0, "no best plan uses a workspace");
   cr_assert(sgemm_workspace_query(NULL, NULL) == SGEMM_ERROR_PARAMS);
 }
 
-/* Partitions have rows of whole 16 bytes, for each matrix of the batch; more than there can be is told from what wraps
-   to 0. */
+/* A partition has rows of a multiple of 16 bytes, for each matrix of the batch. A number of bytes that exceeds 64 bits
+   becomes INT64_MAX and does not wrap to 0. */
 Test(selection, workspace_of_a_plan) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 5, 6, 7);
   sgemm_plan plan = sgemm_variant_plan(SGEMM_async_64x64x16_8x4, &p);
@@ -761,12 +760,12 @@ Test(selection, workspace_of_a_plan) {
   cr_assert(sgemm_plan_workspace(&plan, &p) == 4 * (256 + 128) * 128 + 4 * 3 * 2 * 64 * 128);
 }
 
-/* The bytes that a tma plan takes after the decision which operands are repacked, with a workspace of so many bytes. */
-static int64_t decided_bytes(int op_b, int64_t m, int64_t n, int64_t k, int64_t workspace_bytes) {
+/* Workspace bytes of a tma plan after sgemm__decide_repack(). workspace_bytes: of the call. */
+static int64_t repack_bytes(int op_b, int64_t m, int64_t n, int64_t k, int64_t workspace_bytes) {
   sgemm_params p = sgemm_params_init(SGEMM_N, (sgemm_op)op_b, m, n, k);
   sgemm_plan plan = sgemm_variant_plan(SGEMM_tma_64x128x64_16x8, &p);
   const sgemm__args args = sgemm__args_of(&p);
-  cr_assert(!plan.repack_a && !plan.repack_b, "the plainest plan packs nothing that tensor maps can describe");
+  cr_assert(!plan.repack_a && !plan.repack_b, "the variant's own plan packs an operand that tensor maps can describe");
   sgemm__decide_repack(&plan, &args, workspace_bytes);
   cr_assert(!plan.repack_a && plan.repack_b == (sgemm_plan_workspace(&plan, &p) > 0));
   return sgemm_plan_workspace(&plan, &p);
@@ -774,9 +773,9 @@ static int64_t decided_bytes(int op_b, int64_t m, int64_t n, int64_t k, int64_t 
 
 Test(selection, repack_of_b) {
   const int64_t room = 4 * 128 * 512;
-  cr_assert(decided_bytes(SGEMM_N, 2048, 8, 512, room) == 0, "up to 2048 rows B is not repacked");
-  cr_assert(decided_bytes(SGEMM_N, 2049, 8, 512, room) == 4 * 128 * 512, "with more rows it is faster to repack B");
-  cr_assert(decided_bytes(SGEMM_N, 2049, 8, 512, room - 1) == 0, "the workspace has no room");
-  cr_assert(decided_bytes(SGEMM_N, 2049, 8, 508, room) == 0, "k is too short");
-  cr_assert(decided_bytes(SGEMM_T, 2049, 8, 512, room) == 0, "B is K-major");
+  cr_assert(repack_bytes(SGEMM_N, 2048, 8, 512, room) == 0, "up to 2048 rows B is not repacked");
+  cr_assert(repack_bytes(SGEMM_N, 2049, 8, 512, room) == 4 * 128 * 512, "with more rows it is faster to repack B");
+  cr_assert(repack_bytes(SGEMM_N, 2049, 8, 512, room - 1) == 0, "the workspace has no room");
+  cr_assert(repack_bytes(SGEMM_N, 2049, 8, 508, room) == 0, "k is too short");
+  cr_assert(repack_bytes(SGEMM_T, 2049, 8, 512, room) == 0, "B is K-major");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ladder_test.py LADDER PICTURES [unittest's arguments]: the ladder on the CPU model, from arguments to pictures."""
+"""ladder_test.py LADDER PICTURES [unittest's arguments]: the ladder on the CPU model and on the GPU of fake_gpu.c."""
 
 import csv
 import io
@@ -44,7 +44,7 @@ class LadderTest(unittest.TestCase):
         return out
 
     def refused(self, *arguments, says):
-        """Exit with 2, one line that says why, nothing on standard output and no new file."""
+        """The ladder exits with status 2, prints one line with the reason to stderr, and creates no file."""
         before = sorted(self.directory.iterdir())
         status, out, err = self.run_program(ladder, *arguments)
         self.assertEqual((status, out), (2, ""), err)
@@ -53,7 +53,7 @@ class LadderTest(unittest.TestCase):
         self.assertEqual(sorted(self.directory.iterdir()), before)
 
     def rows(self, *arguments):
-        """What --csv says, a dictionary a row."""
+        """The rows of --csv, each as a dictionary."""
         return list(csv.DictReader(io.StringIO(self.accepted(*arguments, "--csv", "-"))))
 
     def shapes(self, text):
@@ -94,7 +94,7 @@ class Arguments(LadderTest):
             with self.subTest(option=option):
                 self.refused("--production", option, says=f"needs a value: {option}")
 
-    def test_what_excludes_each_other(self):
+    def test_options_that_exclude_each_other(self):
         shapes = self.shapes(HEADER + "a,1,2,3,1,NN\n")
         for first, second in [("--sizes", "--m"), ("--k", "--sizes"), ("--shapes", "--n"), ("--sizes", "--shapes")]:
             values = {"--shapes": shapes}
@@ -183,7 +183,7 @@ class Problems(LadderTest):
 
 class Numbers(LadderTest):
     def test_closed_forms(self):
-        """Loads a result and intensities of the textbooks, on tile multiples."""
+        """Loads for each result and intensities have closed forms on sizes that the tiles divide."""
         slice_k = {"sgemm_{}_{}x{}x{}_{}x{}".format(*row[:6]): int(row[6]) for row in re.findall(
             r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+), *\d+, *\d+, \d, \d, *(\d+),",
             (ROOT / "sgemm/variants.h").read_text())}
@@ -192,8 +192,9 @@ class Numbers(LadderTest):
         self.assertEqual(list(slice_k), list(rows))
         rows.update((row["variant"], row) for row in self.rows(*sides, "--k", "128", "--variants", "*x128_*"))
         gemv = {row["variant"]: row for row in self.rows(*sides, "--k", "512", "--variants", "*gemv*")}
-        # gemv loads each element of its matrix once and a quarter as many of its vector. With op NN, 32x1x256 takes A as
-        # its matrix; its vector, a column of B, has one element a sector. It sums over 2 warps, 1x32x256 over 16.
+        # Stage gemv loads each element of its matrix once, and a quarter as many elements of its vector. With op NN the
+        # matrix of 32x1x256 is A; its vector is a column of B with one element in a sector. 32x1x256 sums over 2 warps,
+        # 1x32x256 over 16.
         for name, sectors, sums in ("sgemm_gemv_1x32x256_1x4", 1 + 1 / 16, 16), ("sgemm_gemv_32x1x256_4x1", 1 + 2, 2):
             self.assertEqual(float(gemv[name]["fma_threads"]), 256 * 256 * 512)
             self.assertAlmostEqual(float(gemv[name]["global_loads_per_result"]), 1.25 * 512, msg=name)
@@ -207,24 +208,25 @@ class Numbers(LadderTest):
             self.assertAlmostEqual(float(row["global_loads_per_result"]), loads, msg=name)
             self.assertEqual(float(row["fma_threads"]), 256 * 256 * k)
             if BK > 1:
-                sectors = k / BN + k / BM * max(1, 8 / BN)  # a row of B's tile may be less than a sector
+                sectors = k / BN + k / BM * max(1, 8 / BN)  # a row of B's tile may be smaller than a sector
                 self.assertAlmostEqual(float(row["global_flop_per_byte"]), k / 2 / sectors, places=5, msg=name)
-                summed = slice_k[name] // 4 if "_tma_" in name else slice_k[name]  # tma adds four lanes in registers
+                # Stage tma sums the 4 lanes of a quad in registers.
+                summed = slice_k[name] // 4 if "_tma_" in name else slice_k[name]
                 shared = k / TM + k / TN + (summed if summed > 1 else 0)
                 self.assertAlmostEqual(float(row["shared_flop_per_byte"]), k / 2 / shared, places=5, msg=name)
 
     def test_roofs(self):
         row, = self.rows("--sizes", "64", "--variants", "*tiled_32*", "--peak", "1000", "--bandwidth", "100")
-        self.assertAlmostEqual(float(row["memory_roof_tflops"]), 0.8, places=6)  # 8 FLOP/byte of 100 GB/s
+        self.assertAlmostEqual(float(row["memory_roof_tflops"]), 0.8, places=6)  # 8 FLOP/byte * 100 GB/s
         self.assertLess(float(row["roof_tflops"]), 1.0)
-        self.assertEqual(row["registers"], "")  # nobody asked ptxas about this GPU
+        self.assertEqual(row["registers"], "")  # unknown: ptxas did not compile for this GPU
         row, = self.rows("--sizes", "256", "--variants", "*doublebuffered_128x256x8*", "--peak", "1", "--bandwidth", "100")
         self.assertEqual((row["bound"], row["roof_tflops"]), ("FMA", "0.001"))
         row, = self.rows("--sizes", "64", "--variants", "*naive*", "--peak", "1000", "--bandwidth", "100")
         self.assertEqual((row["bound"], row["shared_roof_tflops"]), ("memory", ""))
 
     def test_errors(self):
-        """Of rows of one result as of others, in both units; inputs and reference are the same in every run."""
+        """Errors in both units, for shapes of one column, of one row, and of a batch. Two runs have equal errors."""
         shapes = self.shapes(HEADER + "column,1500,1,40,1,NN\nrow,1,1500,40,1,TT\nbatch,20,3,40,30,NT\n")
         rows = self.rows("--shapes", shapes, "--stages", "naive", "--production")
         self.assertEqual(rows, self.rows("--shapes", shapes, "--stages", "naive", "--production"))
@@ -238,10 +240,11 @@ class Numbers(LadderTest):
         self.assertAlmostEqual(float(row["occupancy_percent"]), 100 * 32 / 48, places=4)  # one block's warps
         for gpu in ["H200", "A100", "RTX3090", "RTX3070"]:
             for row in self.rows("--sizes", "16", "--gpu", gpu):
-                if gpu != "H200" and row["stage"] == "tma":  # of sm_90a alone
+                if gpu != "H200" and row["stage"] == "tma":  # needs sm_90a
                     self.assertEqual(row["occupancy_percent"], "")
                     continue
-                large = re.search("_(16x32|32x16)x128_", row["variant"])  # 113 KiB; there a block may have 99
+                # These variants have 113 KiB of shared memory; a block of an RTX has at most 99 KiB.
+                large = re.search("_(16x32|32x16)x128_", row["variant"])
                 least = 0 if large and gpu.startswith("RTX") else 1
                 self.assertTrue(least <= float(row["occupancy_percent"]) <= 100)
 
@@ -293,7 +296,7 @@ class Outputs(LadderTest):
         self.assertTrue((self.directory / "x.json").exists())
 
     def test_killed(self):
-        """The CSV holds each row from the moment it is measured."""
+        """The ladder writes each row to the CSV as soon as it is measured."""
         path = self.directory / "x.csv"
         run = subprocess.Popen([ladder, "--sizes", "16,1024", "--stages", "naive", "--csv", path], env=ENVIRONMENT,
                                stdout=subprocess.DEVNULL)
@@ -326,7 +329,7 @@ class Outputs(LadderTest):
             self.assertEqual(run(*arguments, stdout="/dev/full"),
                              (2, "ladder: No space left on device: standard output\n"))
 
-    def test_nothing_of_this_machine(self):
+    def test_json_has_no_host_name_or_path(self):
         out = self.accepted("--sizes", "16", "--stages", "naive", "--json", "-")
         for word in [os.uname().nodename, str(self.directory), str(ROOT)]:
             self.assertNotIn(word, out)
@@ -337,7 +340,7 @@ class Outputs(LadderTest):
 
 
 class Wrong(LadderTest):
-    """A ladder on kernels with a fault: the row says so, and so does the exit status."""
+    """A ladder with faulty kernels reports wrong results in each row and by its exit status."""
 
     def faulty(self, find, replace):
         tree = self.directory / "tree"
@@ -383,7 +386,7 @@ class Wrong(LadderTest):
 
 
 class Gpu(LadderTest):
-    """What is there on a GPU alone, on one that tests/fake_gpu.c makes up."""
+    """The GPU functions of the ladder, on the GPU of tests/fake_gpu.c."""
 
     SHAPES = HEADER + "tall,70,9,5,1,NN\nwide,3,70,8,1,NT\nbatch,6,20,7,3,TN\n"
 
@@ -401,7 +404,7 @@ class Gpu(LadderTest):
                         "-Wl,--wrap=sgemm_device_query", "-lpthread", "-lm", "-ldl", "-o", cls.program], check=True)
 
     def suite(self, *arguments, shapes=SHAPES, status=0):
-        """Standard output, the rows of the CSV and the context of the JSON."""
+        """Runs a suite; returns standard output, the rows of the CSV and the context of the JSON."""
         code, out, err = self.run_program(self.program, "--shapes", self.shapes(shapes), "--reps", "3", *arguments,
                                           "--csv", "x.csv", "--json", "x.json", "--markdown", "x.md")
         self.assertEqual((code, err), (status, ""))
@@ -439,7 +442,7 @@ class Gpu(LadderTest):
                 self.assertIn(f"- {line}", markdown)
 
     def test_no_score(self):
-        """Without production, without names, and on standard output that belongs to a program."""
+        """No score without production, without shape names, or with the CSV on standard output."""
         out, _, context = self.suite("--variants", "*async_64x64x16_8x4")
         self.assertNotIn("score", out + " ".join(context))
         status, out, err = self.run_program(self.program, "--sizes", "16", "--production-only", "--reps", "1")
@@ -480,7 +483,7 @@ class Gpu(LadderTest):
         self.assertRegex(out, r"\nerrors: .* of 1 shapes; largest .*: 12x12x12/NN\n\Z")
 
     TENSOR = HEADER + "square,256,256,256,1,NN\nsmall,70,9,5,1,NT\nbatch,127,256,161,2,TN\n"
-    MODES = {"": "", "_tensor": "fp16x3", "_tensor_full": "bf16x6"}  # a mode's suffix, and the format of its variants
+    MODES = {"": "", "_tensor": "fp16x3", "_tensor_full": "bf16x6"}  # suffix of a mode: format of its variants
 
     def test_modes(self):
         out, rows, context = self.suite("--mode", "tensor,strict", "--production-only", "--errors", "--mode",
@@ -489,12 +492,12 @@ class Gpu(LadderTest):
                          3 * ["cublas", *(f"production{mode}" for mode in self.MODES)])
         self.assertTrue(all(float(row["error_over_bound"]) <= 1 for row in rows))
         of = {(row["shape"], row["variant"]): row for row in rows}
-        for mode, form in self.MODES.items():
+        for mode, number_format in self.MODES.items():
             for shape in ("square", "small", "batch"):
                 row, strict = of[shape, f"production{mode}"], of[shape, "production"]
                 keys = ("picked", "cluster_k", "split_k", "stream_k", "guard")
-                if form and shape != "small":
-                    self.assertRegex(row["picked"], f"^sgemm_.*_{form}_")
+                if number_format and shape != "small":
+                    self.assertRegex(row["picked"], f"^sgemm_.*_{number_format}_")
                     self.assertEqual((row["cluster_k"], row["stream_k"], row["guard"]), ("", "", "0"))
                     self.assertGreater(int(row["workspace_bytes"]), 256 * 256 * 8)
                     self.assertIn(f"\n    {row['picked']}, split_k {row['split_k']}\n", out)
@@ -564,7 +567,7 @@ class Gpu(LadderTest):
             for row in rows:
                 self.assertLessEqual(float(row["error_over_bound"]), 1)
                 m, n, k, batch = (int(row[key]) for key in ("m", "n", "k", "batch"))
-                moved = float(row["percent_of_copy"]) * 1e7 * float(row["time_ms"])  # of 1000 GB/s
+                moved = float(row["percent_of_copy"]) * 1e7 * float(row["time_ms"])  # bytes at 1000 GB/s
                 self.assertAlmostEqual(moved / (4 * batch * (m * k + k * n + 2 * m * n)), 1, places=6)
         for value in ("", "0", "-1", "1.5", "nan", "half"):
             status, out, err = self.run_program(self.program, "--beta", value)
@@ -579,10 +582,10 @@ class Gpu(LadderTest):
             if products is None or row["shape"] == "batch":
                 self.assertEqual((row["ceiling_gflops"], row["percent_of_ceiling"]), ("", ""))
                 continue
-            ceiling = 2e-6 * int(row["m"]) * int(row["n"]) / products  # a ms for each of products * k
+            ceiling = 2e-6 * int(row["m"]) * int(row["n"]) / products  # cuBLAS takes 1 ms for each of products * k
             self.assertAlmostEqual(float(row["ceiling_gflops"]) / ceiling, 1, places=6)
-            share = 100 * float(row["gflops"]) / ceiling
-            self.assertAlmostEqual(float(row["percent_of_ceiling"]) / share, 1, places=6)
+            percent = 100 * float(row["gflops"]) / ceiling
+            self.assertAlmostEqual(float(row["percent_of_ceiling"]) / percent, 1, places=6)
             self.assertIn(f"; {float(row['percent_of_ceiling']):.1f} % of cuBLAS on "
                           f"{'fp16' if products == 3 else 'bf16'} at {products} k: ", out)
         for mode in ("tensor", "tensor_full"):
@@ -607,8 +610,8 @@ class Gpu(LadderTest):
                          [math.inf, math.inf, "lost"])
         self.assertRegex(out, r"\nerrors: inf of cuBLAS's, geometric mean of 4 shapes; largest inf: lost\n\Z")
 
-    def test_cut_short(self):
-        """The second shape does not fit the GPU: the first one's rows are there."""
+    def test_out_of_memory(self):
+        """The second shape exceeds the memory of the GPU. The CSV has the rows of the first."""
         shapes = self.shapes(HEADER + "fits,8,8,8,1,NN\nhuge,65536,65536,2,1,NT\n")
         status, _, err = self.run_program(self.program, "--shapes", shapes, "--production-only", "--csv", "x.csv",
                                           "--reps", "1")

@@ -1,5 +1,5 @@
-/* What the tests can see at all: the CPU model's faults, shown by kernels that have them, and the test library's, shown
-   by multiplications that are wrong. Compiled with SGEMM_CPU=1. */
+/* Tests of the tests' own tools. The CPU model must report the fault of each faulty kernel in this file. The checks of
+   testing.h must refuse each wrong multiplication in this file. Compiled with SGEMM_CPU=1. */
 #define _POSIX_C_SOURCE 200809L /* setenv() */
 #define SGEMM_IMPLEMENTATION
 #include "tests/testing.h"
@@ -13,18 +13,18 @@
 
 enum { THREADS = 64 };
 
-/* Where this thread's result goes. */
-static float *own(const sgemm__args *args) {
+/* The address of this thread's result. */
+static float *own_result(const sgemm__args *args) {
   return args->C + ((int64_t)sgemm__block_x() + sgemm__block_yz() * args->m) * THREADS + sgemm__thread();
 }
 
-/* Through shared memory to the thread at the other end. barrier 0: without waiting for it. */
+/* Thread t stores what thread THREADS - 1 - t wrote to shared memory. barrier 0: no barrier before the load. */
 static inline void reverse(const sgemm__args *args, float *tile, int barrier) {
   const int t = sgemm__thread();
   sgemm__store_shared(tile + t, (float)(t + 1));
   if (barrier)
     sgemm__barrier();
-  sgemm__store_global(own(args), sgemm__load_shared(tile + THREADS - 1 - t));
+  sgemm__store_global(own_result(args), sgemm__load_shared(tile + THREADS - 1 - t));
 }
 
 SGEMM__GLOBAL(reverse_right, THREADS, 1, sgemm__args) {
@@ -37,7 +37,8 @@ SGEMM__GLOBAL(reverse_unsynchronised, THREADS, 1, sgemm__args) {
   reverse(&args, tile, 0);
 }
 
-/* A step of a ring: each thread replaces its word by its neighbour's. barrier 0: perhaps before another has read it. */
+/* Each thread replaces its word by the next thread's word. barrier 0: no barrier between the load and the store, so the
+   store may come before another thread's load. */
 static inline void rotate(const sgemm__args *args, float *tile, int barrier) {
   const int t = sgemm__thread();
   float x;
@@ -48,7 +49,7 @@ static inline void rotate(const sgemm__args *args, float *tile, int barrier) {
     sgemm__barrier();
   sgemm__store_shared(tile + t, x);
   sgemm__barrier();
-  sgemm__store_global(own(args), sgemm__load_shared(tile + t));
+  sgemm__store_global(own_result(args), sgemm__load_shared(tile + t));
 }
 
 SGEMM__GLOBAL(rotate_right, THREADS, 1, sgemm__args) {
@@ -61,11 +62,11 @@ SGEMM__GLOBAL(rotate_unsynchronised, THREADS, 1, sgemm__args) {
   rotate(&args, tile, 0);
 }
 
-/* Half of the threads leave without the barrier. */
-SGEMM__GLOBAL(some_leave, THREADS, 1, sgemm__args) {
+/* Half of the threads exit without the barrier. */
+SGEMM__GLOBAL(half_of_the_threads_exit, THREADS, 1, sgemm__args) {
   if (sgemm__thread() < 32)
     sgemm__barrier();
-  sgemm__store_global(own(&args), 1.0f);
+  sgemm__store_global(own_result(&args), 1.0f);
 }
 
 /* Odd threads wait at one barrier, even ones at another. */
@@ -74,18 +75,18 @@ SGEMM__GLOBAL(two_barriers, THREADS, 1, sgemm__args) {
     sgemm__barrier();
   else
     sgemm__barrier();
-  sgemm__store_global(own(&args), 1.0f);
+  sgemm__store_global(own_result(&args), 1.0f);
 }
 
-/* The last thread goes round once less. */
+/* The last thread has one iteration less. */
 SGEMM__GLOBAL(uneven_loops, THREADS, 1, sgemm__args) {
   int i;
   for (i = 0; i < 3 - (sgemm__thread() == THREADS - 1); i++)
     sgemm__barrier();
-  sgemm__store_global(own(&args), 1.0f);
+  sgemm__store_global(own_result(&args), 1.0f);
 }
 
-/* Thread 7 of block (2, 1, 0) reads a word of the second array that nobody wrote. */
+/* Thread 7 of block (2, 1, 0) reads a word of the second array that no thread wrote. */
 SGEMM__GLOBAL(unwritten, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(As, THREADS);
   SGEMM__SHARED(Bs, 2 * THREADS);
@@ -93,51 +94,52 @@ SGEMM__GLOBAL(unwritten, THREADS, 1, sgemm__args) {
   sgemm__store_shared(As + t, 1.0f);
   sgemm__store_shared(Bs + t, 1.0f);
   sgemm__barrier();
-  sgemm__store_global(own(&args), sgemm__load_shared(As + t) + sgemm__load_shared(Bs + (astray ? THREADS + 5 : t)));
+  sgemm__store_global(own_result(&args),
+                      sgemm__load_shared(As + t) + sgemm__load_shared(Bs + (astray ? THREADS + 5 : t)));
 }
 
-/* Only the first block writes: the next must not find its words. */
-SGEMM__GLOBAL(leftovers, THREADS, 1, sgemm__args) {
+/* Only the first block writes. The next block must not read the words of the first. */
+SGEMM__GLOBAL(words_of_another_block, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   if (sgemm__block_x() == 0)
     sgemm__store_shared(tile + sgemm__thread(), 1.0f);
   sgemm__barrier();
-  sgemm__store_global(own(&args), sgemm__load_shared(tile + sgemm__thread()));
+  sgemm__store_global(own_result(&args), sgemm__load_shared(tile + sgemm__thread()));
 }
 
-/* Thread 3 of each block stores four words one word behind a multiple of four. */
+/* Thread 3 of each block stores four words to an address that is 4 bytes behind a multiple of 16. */
 SGEMM__GLOBAL(misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, 4 * THREADS + 4);
   const float r[4] = {1.0f, 2.0f, 3.0f, 4.0f};
   const int t = sgemm__thread();
   sgemm__store_shared4(tile + 4 * t + (t == 3), r);
-  sgemm__store_global(own(&args), sgemm__load_shared(tile + 4 * t + (t == 3)));
+  sgemm__store_global(own_result(&args), sgemm__load_shared(tile + 4 * t + (t == 3)));
 }
 
-/* NaN and Inf that were written are values like others. */
+/* Each thread writes NaN or Inf and reads it. */
 SGEMM__GLOBAL(nonfinite_words, THREADS, 1, sgemm__args) {
   SGEMM__SHARED(tile, THREADS);
   const int t = sgemm__thread();
   sgemm__store_shared(tile + t, t % 2 ? NAN : INFINITY - (t % 4 ? INFINITY : 0.0f));
   sgemm__barrier();
-  sgemm__store_global(own(&args), sgemm__load_shared(tile + t));
+  sgemm__store_global(own_result(&args), sgemm__load_shared(tile + t));
 }
 
-/* Each thread copies a word of global memory, or a zero, past the registers to its word of shared memory, and stores
-   the word at the other end of the block as its result. */
-typedef enum left_out { NOTHING, WAIT, BARRIER } left_out;
+/* Each thread copies a word of global memory, or a zero, to its word of shared memory (cp.async). Its result is the
+   word that thread THREADS - 1 - t copied. */
+typedef enum omission { NOTHING, WAIT, BARRIER } omission;
 
 static const float SOURCE[4 * THREADS] = {1.0f, 2.0f, 3.0f, 4.0f};
 
-static inline void copy_reverse(const sgemm__args *args, float *tile, left_out left_out) {
+static inline void copy_reverse(const sgemm__args *args, float *tile, omission omission) {
   const int t = sgemm__thread();
   sgemm__copy(tile + t, SOURCE + t, t < 4);
   sgemm__copy_commit();
-  if (left_out != WAIT)
+  if (omission != WAIT)
     sgemm__copy_wait(0);
-  if (left_out != BARRIER)
+  if (omission != BARRIER)
     sgemm__barrier();
-  sgemm__store_global(own(args), sgemm__load_shared(tile + THREADS - 1 - t));
+  sgemm__store_global(own_result(args), sgemm__load_shared(tile + THREADS - 1 - t));
 }
 
 SGEMM__GLOBAL(copy_right, THREADS, 1, sgemm__args) {
@@ -155,17 +157,17 @@ SGEMM__GLOBAL(copy_without_barrier, THREADS, 1, sgemm__args) {
   copy_reverse(&args, tile, BARRIER);
 }
 
-/* Three groups, of which all but `most` are waited for; each thread then reads its own words of the first and second.
-   */
-static inline void copy_groups(const sgemm__args *args, float *tile, int most) {
+/* Each thread copies three commit groups, waits until at most `pending` are incomplete, and reads its words of the
+   first two. */
+static inline void copy_groups(const sgemm__args *args, float *tile, int pending) {
   const int t = sgemm__thread();
   int i;
   for (i = 0; i < 3; i++) {
     sgemm__copy4(tile + (3 * t + i) * 4, SOURCE);
     sgemm__copy_commit();
   }
-  sgemm__copy_wait(most);
-  sgemm__store_global(own(args), sgemm__load_shared(tile + 12 * t) + sgemm__load_shared(tile + 12 * t + 7));
+  sgemm__copy_wait(pending);
+  sgemm__store_global(own_result(args), sgemm__load_shared(tile + 12 * t) + sgemm__load_shared(tile + 12 * t + 7));
 }
 
 SGEMM__GLOBAL(copy_groups_right, THREADS, 1, sgemm__args) {
@@ -178,20 +180,20 @@ SGEMM__GLOBAL(copy_groups_too_few, THREADS, 1, sgemm__args) {
   copy_groups(&args, tile, 2);
 }
 
-/* Each thread copies over its neighbour's word, which that has perhaps not read yet. */
-SGEMM__GLOBAL(copy_over_what_is_read, THREADS, 1, sgemm__args) {
+/* Each thread copies to the next thread's word. No barrier makes sure that the next thread has read it. */
+SGEMM__GLOBAL(copy_before_the_read, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   const int t = sgemm__thread();
   sgemm__store_shared(tile + t, 1.0f);
   sgemm__barrier();
   sgemm__copy(tile + (t + 1) % THREADS, SOURCE, 1);
   sgemm__copy_commit();
-  sgemm__store_global(own(&args), sgemm__load_shared(tile + t));
+  sgemm__store_global(own_result(&args), sgemm__load_shared(tile + t));
   sgemm__barrier();
   sgemm__copy_wait(0);
 }
 
-/* Thread 5 copies 16 bytes to, or from, one word behind a multiple of 16. */
+/* Thread 5 copies 16 bytes to, or from, an address that is 4 bytes behind a multiple of 16. */
 SGEMM__GLOBAL(copy_to_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   (void)args;
@@ -204,8 +206,8 @@ SGEMM__GLOBAL(copy_from_misaligned, THREADS, 1, sgemm__args) {
   sgemm__copy4(tile + 4 * sgemm__thread(), SOURCE + (sgemm__thread() == 5));
 }
 
-/* Each thread reads what the same thread of the cluster's next block has stored. first, last: whether the cluster waits
-   before that, and after it. */
+/* Each thread reads what the same thread of the cluster's next block has stored. first, last: 1 if a cluster barrier
+   comes before and after the read. */
 static inline void next_block(const sgemm__args *args, float *tile, int first, int last) {
   const int t = sgemm__thread();
   const uint32_t rank = sgemm__cluster_rank();
@@ -215,7 +217,7 @@ static inline void next_block(const sgemm__args *args, float *tile, int first, i
   if (first)
     sgemm__cluster_barrier();
   sgemm__load_cluster4(r, tile + 4 * t, (rank + 1) % sgemm__cluster_size());
-  sgemm__store_global(own(args), 100.0f * r[0] + r[1]);
+  sgemm__store_global(own_result(args), 100.0f * r[0] + r[1]);
   if (last)
     sgemm__cluster_barrier();
 }
@@ -230,32 +232,32 @@ SGEMM__GLOBAL(cluster_reads_early, THREADS, 1, sgemm__args) {
   next_block(&args, tile, 0, 1);
 }
 
-SGEMM__GLOBAL(cluster_leaves_early, THREADS, 1, sgemm__args) {
+SGEMM__GLOBAL(cluster_exits_early, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   next_block(&args, tile, 1, 0);
 }
 
-/* A whole block of each cluster leaves where the others wait for it. */
-SGEMM__GLOBAL(block_leaves, THREADS, 1, sgemm__args) {
+/* Block 1 of each cluster exits without the cluster barrier. */
+SGEMM__GLOBAL(block_exits, THREADS, 1, sgemm__args) {
   if (sgemm__cluster_rank() != 1)
     sgemm__cluster_barrier();
-  sgemm__store_global(own(&args), 1.0f);
+  sgemm__store_global(own_result(&args), 1.0f);
 }
 
-/* Odd threads wait for the cluster, even ones for the block. */
+/* Odd threads wait at a cluster barrier, even ones at a block barrier. */
 SGEMM__GLOBAL(block_and_cluster_barrier, THREADS, 1, sgemm__args) {
   if (sgemm__thread() % 2)
     sgemm__cluster_barrier();
   else
     sgemm__barrier();
-  sgemm__store_global(own(&args), 1.0f);
+  sgemm__store_global(own_result(&args), 1.0f);
 }
 
 enum { X = 3, Y = 2, Z = 2, RESULTS = X * Y * Z * THREADS };
 
-/* A producer, thread 32, fills two buffers of 4 floats in turn. The consumers, the threads of warp 0, each add up what
-   they read. */
-typedef enum pipe_fault { NO_FAULT, NO_WAIT, NO_BYTES, NO_ARRIVAL, NO_LANES, NO_COPY, EARLY_END, NO_INIT } pipe_fault;
+/* The producer, thread 32, fills two buffers of 4 floats alternately. The consumers, the threads of warp 0, each sum
+   what they read. */
+typedef enum pipe_fault { NO_FAULT, NO_WAIT, NO_BYTES, NO_ARRIVAL, NO_SYNC, NO_COPY, EARLY_END, NO_INIT } pipe_fault;
 
 static const float FILLS[6][4] __attribute__((aligned(16))) = {{1.0f}, {2.0f}, {4.0f}, {8.0f}, {16.0f}, {32.0f}};
 
@@ -280,12 +282,12 @@ static inline void pipeline(const sgemm__args *args, float *tile, sgemm__mbarrie
     if (fault != NO_WAIT)
       sgemm__mbarrier_wait(full + i % 2, i / 2 % 2);
     sum += sgemm__load_shared(tile + i % 2 * 4);
-    if (fault != NO_LANES)
+    if (fault != NO_SYNC)
       sgemm__warp_barrier();
     if (t == 0 && fault != NO_ARRIVAL)
       sgemm__mbarrier_arrive(empty + i % 2);
   }
-  sgemm__store_global(own(args), sum);
+  sgemm__store_global(own_result(args), sum);
 }
 
 #define PIPE(name, fault)                                                                                              \
@@ -298,12 +300,12 @@ PIPE(pipe_right, NO_FAULT)
 PIPE(pipe_without_wait, NO_WAIT)
 PIPE(pipe_without_bytes, NO_BYTES)
 PIPE(pipe_without_arrival, NO_ARRIVAL)
-PIPE(pipe_without_lanes, NO_LANES)
+PIPE(pipe_without_warp_barrier, NO_SYNC)
 PIPE(pipe_without_copy, NO_COPY)
 PIPE(pipe_ends_early, EARLY_END)
 PIPE(pipe_without_init, NO_INIT)
 
-/* Thread 0 copies to one word behind a multiple of 16 bytes. */
+/* Thread 0 copies to an address that is 4 bytes behind a multiple of 16. */
 SGEMM__GLOBAL(bulk_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   SGEMM__SHARED_MBARRIERS(barriers, 1);
@@ -314,8 +316,8 @@ SGEMM__GLOBAL(bulk_misaligned, THREADS, 1, sgemm__args) {
   }
 }
 
-/* A warpgroup's product of 64 x 16 and 16 x 64 fp16 numbers, twice: C = a b, then plus a b again. A and B: groups of 8
-   rows, of 2 matrices each. */
+/* A warpgroup multiplies 64 x 16 and 16 x 64 fp16 numbers twice: C = A B, then C += A B. A and B are stored as groups
+   of 8 rows, each with 2 matrices of 8 x 8. */
 static inline void tensor_product(const sgemm__args *args, float *tile, sgemm__mbarrier *full, int commit) {
   const int t = sgemm__thread();
   const sgemm__matrix_descriptor a = sgemm__matrix_descriptor_at(tile, 256),
@@ -355,41 +357,41 @@ SGEMM__GLOBAL(tensor_without_commit, 128, 1, sgemm__args) {
   tensor_product(&args, tile, barriers, 0);
 }
 
-/* Dynamic shared memory of a block: 12 floats a thread, the most that a kernel here uses. */
+/* Bytes of dynamic shared memory of a block: 12 floats a thread, the largest use of a kernel of this file. */
 enum { SHARED = 12 * THREADS * (int)sizeof(float) };
 
-/* Launches over X x Y x Z blocks, in clusters of X where clusters is 1. out: RESULTS floats. */
-static sgemm_status launch_in(sgemm__kernel kernel, int clusters, int way, float *out) {
+/* Launches X x Y x Z blocks on schedule s; clusters 1: in clusters of X blocks. out: RESULTS floats. */
+static sgemm_status launch_in(sgemm__kernel kernel, int clusters, int s, float *out) {
   const sgemm__grid grid = {X, Y, Z, THREADS, clusters ? X : 1, SHARED};
   sgemm__args args;
   memset(&args, 0, sizeof args);
   memset(out, 0, RESULTS * sizeof *out);
   args.C = out;
   args.m = X;
-  schedule(way);
+  schedule(s);
   return sgemm__cpu_launch(kernel, grid, &args);
 }
 
-static sgemm_status launch(sgemm__kernel kernel, int way, float *out) { return launch_in(kernel, 0, way, out); }
+static sgemm_status launch(sgemm__kernel kernel, int s, float *out) { return launch_in(kernel, 0, s, out); }
 
-static void expect_fault_in(sgemm__kernel kernel, int clusters, int way, sgemm_status status, const char *where) {
+static void expect_fault_in(sgemm__kernel kernel, int clusters, int s, sgemm_status status, const char *where) {
   float out[RESULTS];
-  const sgemm_status got = launch_in(kernel, clusters, way, out);
+  const sgemm_status got = launch_in(kernel, clusters, s, out);
   cr_assert(got == status, "status %d, want %d (%s)", got, status, sgemm_model_error());
   cr_assert(strstr(sgemm_model_error(), where) != NULL, "\"%s\" does not say \"%s\"", sgemm_model_error(), where);
 }
 
-static void expect_fault(sgemm__kernel kernel, int way, sgemm_status status, const char *where) {
-  expect_fault_in(kernel, 0, way, status, where);
+static void expect_fault(sgemm__kernel kernel, int s, sgemm_status status, const char *where) {
+  expect_fault_in(kernel, 0, s, status, where);
 }
 
 Test(model, every_thread_of_every_block_runs_once) {
   float out[RESULTS];
-  int way, i;
-  for (way = 0; way < SCHEDULES; way++) {
-    cr_assert(launch(reverse_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  int s, i;
+  for (s = 0; s < SCHEDULES; s++) {
+    cr_assert(launch(reverse_right, s, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
     for (i = 0; i < RESULTS; i++)
-      cr_assert(out[i] == (float)(THREADS - i % THREADS), "schedule %d: result %d is %g", way, i, (double)out[i]);
+      cr_assert(out[i] == (float)(THREADS - i % THREADS), "schedule %d: result %d is %g", s, i, (double)out[i]);
   }
   cr_assert_str_empty(sgemm_model_error());
 }
@@ -399,82 +401,81 @@ Test(model, a_missing_barrier_reads_unwritten_words) {
   expect_fault(reverse_unsynchronised, 0, SGEMM_ERROR_UNWRITTEN, "tile[63]");
 }
 
-Test(model, a_missing_barrier_shows_in_the_bits) {
+Test(model, a_missing_barrier_changes_the_bits) {
   float first[RESULTS], out[RESULTS];
-  int way, different = 0;
-  for (way = 0; way < SCHEDULES; way++) {
-    cr_assert(launch(rotate_right, way, way ? out : first) == SGEMM_SUCCESS);
-    cr_assert(way == 0 || memcmp(first, out, sizeof out) == 0, "schedule %d", way);
+  int s, different = 0;
+  for (s = 0; s < SCHEDULES; s++) {
+    cr_assert(launch(rotate_right, s, s ? out : first) == SGEMM_SUCCESS);
+    cr_assert(s == 0 || memcmp(first, out, sizeof out) == 0, "schedule %d", s);
   }
-  for (way = 0; way < SCHEDULES; way++) {
-    cr_assert(launch(rotate_unsynchronised, way, out) == SGEMM_SUCCESS);
+  for (s = 0; s < SCHEDULES; s++) {
+    cr_assert(launch(rotate_unsynchronised, s, out) == SGEMM_SUCCESS);
     different += memcmp(first, out, sizeof out) != 0;
   }
-  cr_assert(different == SCHEDULES, "the race shows in %d of %d schedules", different, SCHEDULES);
+  cr_assert(different == SCHEDULES, "the race changes the bits on %d of %d schedules", different, SCHEDULES);
 }
 
 Test(model, divergence) {
-  expect_fault(some_leave, 0, SGEMM_ERROR_DIVERGENCE, "block (0, 0, 0), thread 32: ");
+  expect_fault(half_of_the_threads_exit, 0, SGEMM_ERROR_DIVERGENCE, "block (0, 0, 0), thread 32: ");
   expect_fault(two_barriers, 0, SGEMM_ERROR_DIVERGENCE, "block (0, 0, 0), thread 1: ");
   expect_fault(uneven_loops, 0, SGEMM_ERROR_DIVERGENCE, "block (0, 0, 0), thread 63: ");
 }
 
 Test(model, divergence_on_every_schedule) {
-  int way;
-  for (way = 0; way < SCHEDULES; way++) {
-    expect_fault(some_leave, way, SGEMM_ERROR_DIVERGENCE, "thread ");
-    expect_fault(two_barriers, way, SGEMM_ERROR_DIVERGENCE, "thread ");
-    expect_fault(uneven_loops, way, SGEMM_ERROR_DIVERGENCE, "thread ");
+  int s;
+  for (s = 0; s < SCHEDULES; s++) {
+    expect_fault(half_of_the_threads_exit, s, SGEMM_ERROR_DIVERGENCE, "thread ");
+    expect_fault(two_barriers, s, SGEMM_ERROR_DIVERGENCE, "thread ");
+    expect_fault(uneven_loops, s, SGEMM_ERROR_DIVERGENCE, "thread ");
   }
 }
 
 Test(model, unwritten_words) {
-  int way;
-  for (way = 0; way < SCHEDULES; way++)
-    expect_fault(unwritten, way, SGEMM_ERROR_UNWRITTEN,
-                 "block (2, 1, 0), thread 7: read of an unwritten word of Bs[69]");
-  expect_fault(leftovers, 0, SGEMM_ERROR_UNWRITTEN, "block (1, 0, 0), thread 0: read of an unwritten word of tile[0]");
+  int s;
+  for (s = 0; s < SCHEDULES; s++)
+    expect_fault(unwritten, s, SGEMM_ERROR_UNWRITTEN, "block (2, 1, 0), thread 7: read of an unwritten word of Bs[69]");
+  expect_fault(words_of_another_block, 0, SGEMM_ERROR_UNWRITTEN,
+               "block (1, 0, 0), thread 0: read of an unwritten word of tile[0]");
 }
 
 Test(model, misaligned_vectors) {
   expect_fault(misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 3: a 128-bit access that is not aligned to 16 bytes");
 }
 
-Test(model, copies_arrive) {
+Test(model, copies_complete) {
   float out[RESULTS];
-  int way, i;
-  for (way = 0; way < SCHEDULES; way++) {
-    cr_assert(launch(copy_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  int s, i;
+  for (s = 0; s < SCHEDULES; s++) {
+    cr_assert(launch(copy_right, s, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
     for (i = 0; i < RESULTS; i++) {
       const int from = THREADS - 1 - i % THREADS;
-      cr_assert(out[i] == (from < 4 ? (float)(from + 1) : 0.0f), "schedule %d: result %d is %g", way, i,
-                (double)out[i]);
+      cr_assert(out[i] == (from < 4 ? (float)(from + 1) : 0.0f), "schedule %d: result %d is %g", s, i, (double)out[i]);
     }
-    cr_assert(launch(copy_groups_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+    cr_assert(launch(copy_groups_right, s, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
     for (i = 0; i < RESULTS; i++)
-      cr_assert(out[i] == 5.0f, "schedule %d: result %d is %g", way, i, (double)out[i]);
+      cr_assert(out[i] == 5.0f, "schedule %d: result %d is %g", s, i, (double)out[i]);
   }
 }
 
 Test(model, a_copy_read_before_its_wait) {
-  int way;
+  int s;
   expect_fault(copy_without_wait, 0, SGEMM_ERROR_UNWRITTEN, "block (0, 0, 0), thread 0: ");
   expect_fault(copy_without_wait, 0, SGEMM_ERROR_UNWRITTEN, "tile[63]");
   expect_fault(copy_groups_too_few, 0, SGEMM_ERROR_UNWRITTEN, "thread 0: read of an unwritten word of tile[7]");
-  for (way = 0; way < SCHEDULES; way++) {
-    expect_fault(copy_without_wait, way, SGEMM_ERROR_UNWRITTEN, "tile");
-    expect_fault(copy_groups_too_few, way, SGEMM_ERROR_UNWRITTEN, "tile");
+  for (s = 0; s < SCHEDULES; s++) {
+    expect_fault(copy_without_wait, s, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(copy_groups_too_few, s, SGEMM_ERROR_UNWRITTEN, "tile");
   }
 }
 
-/* A thread's wait is for its own copies: those of others need a barrier behind it, and so does a word before it is
-   copied over, which holds nothing while the copy is on its way. */
-Test(model, a_missing_barrier_beside_copies) {
-  int way;
+/* A wait completes the copies of its own thread. Copies of other threads need a barrier after the wait. A copy to a
+   word needs a barrier after the last read of this word: the word is unwritten while the copy is in flight. */
+Test(model, a_missing_barrier_with_copies) {
+  int s;
   expect_fault(copy_without_barrier, 0, SGEMM_ERROR_UNWRITTEN, "thread 0: read of an unwritten word of tile[63]");
-  for (way = 0; way < SCHEDULES; way++) {
-    expect_fault(copy_without_barrier, way, SGEMM_ERROR_UNWRITTEN, "tile");
-    expect_fault(copy_over_what_is_read, way, SGEMM_ERROR_UNWRITTEN, "tile");
+  for (s = 0; s < SCHEDULES; s++) {
+    expect_fault(copy_without_barrier, s, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(copy_before_the_read, s, SGEMM_ERROR_UNWRITTEN, "tile");
   }
 }
 
@@ -483,52 +484,52 @@ Test(model, misaligned_copies) {
   expect_fault(copy_from_misaligned, 0, SGEMM_ERROR_MISALIGNED, "thread 5: a 128-bit access");
 }
 
-Test(model, pipes) {
+Test(model, mbarrier_pipelines) {
   float out[RESULTS];
-  int way, i, lanes = 0;
-  for (way = 0; way < SCHEDULES; way++) {
-    cr_assert(launch(pipe_right, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  int s, i, faults = 0;
+  for (s = 0; s < SCHEDULES; s++) {
+    cr_assert(launch(pipe_right, s, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
     for (i = 0; i < RESULTS; i++)
-      cr_assert(out[i] == (i % THREADS < 32 ? 63.0f : 0.0f), "schedule %d: result %d is %g", way, i, (double)out[i]);
-    expect_fault(pipe_without_wait, way, SGEMM_ERROR_UNWRITTEN, "tile");
-    expect_fault(pipe_without_bytes, way, SGEMM_ERROR_UNWRITTEN, "tile");
-    expect_fault(pipe_without_arrival, way, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
-    expect_fault(pipe_without_copy, way, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
-    expect_fault(pipe_ends_early, way, SGEMM_ERROR_DIVERGENCE, "has ended before a copy");
-    expect_fault(pipe_without_init, way, SGEMM_ERROR_UNWRITTEN, "barriers");
-    expect_fault(bulk_misaligned, way, SGEMM_ERROR_MISALIGNED, "thread 0: ");
-    lanes += launch(pipe_without_lanes, way, out) != SGEMM_SUCCESS;
+      cr_assert(out[i] == (i % THREADS < 32 ? 63.0f : 0.0f), "schedule %d: result %d is %g", s, i, (double)out[i]);
+    expect_fault(pipe_without_wait, s, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(pipe_without_bytes, s, SGEMM_ERROR_UNWRITTEN, "tile");
+    expect_fault(pipe_without_arrival, s, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
+    expect_fault(pipe_without_copy, s, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
+    expect_fault(pipe_ends_early, s, SGEMM_ERROR_DIVERGENCE, "has ended before a copy");
+    expect_fault(pipe_without_init, s, SGEMM_ERROR_UNWRITTEN, "barriers");
+    expect_fault(bulk_misaligned, s, SGEMM_ERROR_MISALIGNED, "thread 0: ");
+    faults += launch(pipe_without_warp_barrier, s, out) != SGEMM_SUCCESS;
   }
-  cr_assert(lanes > 0, "a lane's arrival before the others have read is not seen on any schedule");
+  cr_assert(faults > 0, "no schedule shows that a lane arrives before the others have read");
 }
 
 static uint16_t fp16(double x) { return (uint16_t)sgemm__to_fp16((float)x); }
 
-static void tensor_launch(sgemm__kernel kernel, int way, const uint16_t *a, const uint16_t *b, float *c) {
+static void tensor_launch(sgemm__kernel kernel, int s, const uint16_t *a, const uint16_t *b, float *c) {
   const sgemm__grid grid = {1, 1, 1, 128, 1, 4096};
   sgemm__args args;
   memset(&args, 0, sizeof args);
   args.A = (const float *)a;
   args.B = (const float *)b;
   args.C = c;
-  schedule(way);
+  schedule(s);
   cr_assert(sgemm__cpu_launch(kernel, grid, &args) == SGEMM_SUCCESS, "%s", sgemm_model_error());
 }
 
-/* The offset of (row, k) of an operand. */
+/* The offset in elements of (row, k) in an operand of tensor_product(). */
 static int offset_of(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
 
 Test(model, tensor_cores_multiply) {
   static uint16_t a[1024] __attribute__((aligned(16))), b[1024] __attribute__((aligned(16)));
   static float c[64 * 64];
-  int way, i, j, k;
+  int s, i, j, k;
   for (i = 0; i < 64; i++)
     for (k = 0; k < 16; k++) {
       a[offset_of(i, k)] = fp16((i * 37 + k * 11) % 61 - 30);
       b[offset_of(i, k)] = fp16((i * 23 + k * 7) % 53 - 26);
     }
-  for (way = 0; way < SCHEDULES; way++) {
-    tensor_launch(tensor_right, way, a, b, c);
+  for (s = 0; s < SCHEDULES; s++) {
+    tensor_launch(tensor_right, s, a, b, c);
     for (i = 0; i < 64; i++)
       for (j = 0; j < 64; j++) {
         int want = 0;
@@ -541,11 +542,11 @@ Test(model, tensor_cores_multiply) {
   cr_assert(isnan(c[0]) && isnan(c[4095]));
 }
 
-/* 25 bits below the largest exponent each number is cut off, and the sum to 24 bits, toward zero. */
-Test(model, tensor_cores_cut_off) {
+/* Each product is truncated 25 bits below the largest exponent, and the sum to 24 bits, toward zero. */
+Test(model, tensor_cores_truncate) {
   static const struct {
-    double first, others; /* products: one, and each of 8 */
-    double want;          /* of the first of the two */
+    double first, others; /* one product, and each of 8 others */
+    double want;          /* the result of the first instruction */
   } cases[] = {{1.0, 0x1p-25, 1.0 + 0x1p-22},    {1.0, 0x1p-26, 1.0},
                {-1.0, -0x1p-25, -1.0 - 0x1p-22}, {1.0, -0x1p-26, 1.0},
                {1.0, 0x1.8p-25, 1.0 + 0x1p-22},  {0x1p-20, 0.0, 0x1p-20}};
@@ -566,7 +567,8 @@ Test(model, tensor_cores_cut_off) {
   }
 }
 
-/* All halves there and back; and floats against rint() in units in the last place. */
+/* Every fp16 number converts to fp32 and back. Random fp32 numbers round to fp16 as rint() does in units in the last
+   place. */
 Test(model, fp16) {
   uint64_t random = 1;
   uint32_t h;
@@ -588,7 +590,7 @@ Test(model, fp16) {
     double size, ulp, want;
     uint32_t bits;
     random = random * 6364136223846793005u + 1442695040888963407u;
-    /* Every exponent around fp16's, and often a few bits only, so that ties are common. */
+    /* Every exponent around those of fp16. Half of the numbers have few bits, so that ties are common. */
     bits = (uint32_t)(random >> 32) & (i % 2 ? 0x807fffffu : 0x807ff000u);
     bits |= (uint32_t)(100 + i / 2 % 46) << 23;
     memcpy(&x, &bits, sizeof x);
@@ -605,33 +607,33 @@ Test(model, fp16) {
 
 Test(model, clusters_read_each_other) {
   float out[RESULTS];
-  int way, i;
-  for (way = 0; way < SCHEDULES; way++) {
-    cr_assert(launch_in(cluster_right, 1, way, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  int s, i;
+  for (s = 0; s < SCHEDULES; s++) {
+    cr_assert(launch_in(cluster_right, 1, s, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
     for (i = 0; i < RESULTS; i++)
-      cr_assert(out[i] == (float)((i / THREADS + 1) % X * 100 + i % THREADS), "schedule %d: result %d is %g", way, i,
+      cr_assert(out[i] == (float)((i / THREADS + 1) % X * 100 + i % THREADS), "schedule %d: result %d is %g", s, i,
                 (double)out[i]);
   }
 }
 
-/* Without the first barrier a block reads what another has not stored yet; without the last, another that has left. */
+/* Without the first barrier a block reads words that another has not stored yet. Without the last it reads words of a
+   block that has exited. */
 Test(model, a_missing_barrier_of_the_cluster) {
-  int way;
+  int s;
   expect_fault_in(cluster_reads_early, 1, 0, SGEMM_ERROR_UNWRITTEN, "block (0, 0, 0), thread 0: read of an unwritten");
-  expect_fault_in(cluster_leaves_early, 1, 0, SGEMM_ERROR_UNWRITTEN, "block (2, 0, 0), thread 0: read of an unwritten");
-  for (way = 0; way < SCHEDULES; way++) {
-    expect_fault_in(cluster_reads_early, 1, way, SGEMM_ERROR_UNWRITTEN, "read of an unwritten word of ");
-    expect_fault_in(cluster_leaves_early, 1, way, SGEMM_ERROR_UNWRITTEN, "tile[");
+  expect_fault_in(cluster_exits_early, 1, 0, SGEMM_ERROR_UNWRITTEN, "block (2, 0, 0), thread 0: read of an unwritten");
+  for (s = 0; s < SCHEDULES; s++) {
+    expect_fault_in(cluster_reads_early, 1, s, SGEMM_ERROR_UNWRITTEN, "read of an unwritten word of ");
+    expect_fault_in(cluster_exits_early, 1, s, SGEMM_ERROR_UNWRITTEN, "tile[");
   }
 }
 
 Test(model, divergence_in_a_cluster) {
-  int way;
-  for (way = 0; way < SCHEDULES; way++) {
-    expect_fault_in(block_leaves, 1, way, SGEMM_ERROR_DIVERGENCE,
+  int s;
+  for (s = 0; s < SCHEDULES; s++) {
+    expect_fault_in(block_exits, 1, s, SGEMM_ERROR_DIVERGENCE,
                     "its block is not at the barrier of the cluster's others");
-    expect_fault_in(block_and_cluster_barrier, 1, way, SGEMM_ERROR_DIVERGENCE,
-                    "not at the barrier of the other threads");
+    expect_fault_in(block_and_cluster_barrier, 1, s, SGEMM_ERROR_DIVERGENCE, "not at the barrier of the other threads");
   }
 }
 
@@ -645,13 +647,13 @@ Test(model, written_nan_is_no_fault) {
 
 Test(model, a_failed_launch_leaves_no_trace) {
   float out[RESULTS];
-  expect_fault(some_leave, 0, SGEMM_ERROR_DIVERGENCE, "");
+  expect_fault(half_of_the_threads_exit, 0, SGEMM_ERROR_DIVERGENCE, "");
   cr_assert(launch(reverse_right, 0, out) == SGEMM_SUCCESS);
   expect_fault(unwritten, 0, SGEMM_ERROR_UNWRITTEN, "Bs");
   cr_assert(launch(rotate_right, 0, out) == SGEMM_SUCCESS);
 }
 
-#if !SGEMM__CPU_ASAN /* which ends the program where memory ends */
+#if !SGEMM__CPU_ASAN /* AddressSanitizer ends the program if no memory is left */
 Test(model, no_memory) {
   struct rlimit before, none;
   float out[RESULTS];
@@ -681,12 +683,12 @@ Test(model, has_one_nominal_device) {
 
 /* ---- Multiplications for the comparator -------------------------------------------------------------------------- */
 
-/* Guards and sweep as they are by default. */
+/* The checks of guards are on. */
 static void guarded(void) { unsetenv("SGEMM_TEST_UNGUARDED"); }
 
 TestSuite(comparator, .init = guarded);
 
-/* Ways to be wrong that have passed other libraries' tests, and a right one. */
+/* A right multiplication, and faults that the tests of other libraries did not find. */
 typedef enum mutant {
   RIGHT,
   LAST_K_DROPPED,
@@ -699,8 +701,8 @@ typedef enum mutant {
   BETA_IGNORED,
   C_READ_FOR_BETA_0,
   AB_READ_FOR_ALPHA_0,
-  LAST_ROW_LEFT,
-  LAST_COLUMN_LEFT,
+  LAST_ROW_OMITTED,
+  LAST_COLUMN_OMITTED,
   PADDING_OF_A_READ,
   ROW_OF_C_WRITTEN_WHOLE,
   NOTHING_DONE,
@@ -713,8 +715,8 @@ static void multiply(const sgemm_params *p, mutant mutant) {
   const int64_t lda = mutant != LDA_IGNORED ? p->lda : a_plain ? p->k : p->m;
   const int64_t ldb = mutant != LDB_IGNORED ? p->ldb : b_plain ? p->n : p->k;
   const int64_t ldc = mutant != LDC_IGNORED ? p->ldc : p->n;
-  const int64_t m = mutant == NOTHING_DONE ? 0 : p->m - (mutant == LAST_ROW_LEFT),
-                n = p->n - (mutant == LAST_COLUMN_LEFT);
+  const int64_t m = mutant == NOTHING_DONE ? 0 : p->m - (mutant == LAST_ROW_OMITTED),
+                n = p->n - (mutant == LAST_COLUMN_OMITTED);
   const int64_t from = mutant == PADDING_OF_A_READ ? -1 : 0, to = p->k - (mutant == LAST_K_DROPPED);
   const int product = p->alpha != 0.0f || mutant == AB_READ_FOR_ALPHA_0;
   const int reads_c = p->beta != 0.0f || mutant == C_READ_FOR_BETA_0;
@@ -733,10 +735,10 @@ static void multiply(const sgemm_params *p, mutant mutant) {
   }
 }
 
-/* A problem to be wrong about: every leading dimension padded, both operands transposed if `transposed`. */
-static problem subject(int transposed, float alpha, float beta, layer layer) {
+/* A small problem with padding in all operands. transposed 1: op TT. */
+static problem padded_problem(int transposed, float alpha, float beta, data_kind kind) {
   problem q = problem_of((sgemm_variant)0, transposed ? SGEMM_T : SGEMM_N, transposed ? SGEMM_T : SGEMM_N, 5, 6, 7,
-                         layer);
+                         kind);
   q.p.lda += PRIME;
   q.p.ldb += PRIME;
   q.p.ldc += PRIME;
@@ -745,12 +747,12 @@ static problem subject(int transposed, float alpha, float beta, layer layer) {
   return q;
 }
 
-/* 1 if the checks accept it, over all the kinds of subject. */
+/* 1 if the checks accept the multiplication of each problem. */
 static int accepted(mutant mutant) {
   static const float pairs[][2] = {{1.0f, 0.0f}, {0.5f, 1.25f}, {0.0f, 0.5f}};
   int i, result = 1;
   for (i = 0; i < 12 && result; i++) {
-    problem q = subject(i % 2, pairs[i / 4][0], pairs[i / 4][1], i / 2 % 2 ? ROUNDING : EXACT);
+    problem q = padded_problem(i % 2, pairs[i / 4][0], pairs[i / 4][1], i / 2 % 2 ? ROUNDING : EXACT);
     problem_make(&q);
     CHECK(problem_upload(&q));
     multiply(&q.p, mutant);
@@ -767,9 +769,9 @@ Test(comparator, accepts_the_right_and_no_mutant) {
     cr_assert(accepted((mutant)m) == (m == RIGHT), "mutant %d is %s", m, m == RIGHT ? "refused" : "accepted");
 }
 
-/* After a right run, one float of one operand as downloaded is made `value`; the sentence must tell of it. */
-static void expect_refusal(matrix *touched, problem *q, int64_t at, float value, const char *what) {
-  float *x = touched->after + at, kept = *x;
+/* Sets one downloaded float of an operand to `value`. The check must refuse it with a sentence that contains `what`. */
+static void expect_refusal(matrix *changed, problem *q, int64_t at, float value, const char *what) {
+  float *x = changed->after + at, kept = *x;
   const char *fault;
   memcpy(x, &value, sizeof value);
   fault = problem_check(q);
@@ -781,8 +783,9 @@ static void expect_refusal(matrix *touched, problem *q, int64_t at, float value,
   CHECK(problem_check(q));
 }
 
-static problem solved(layer layer) {
-  problem q = subject(0, 0.5f, 1.0f, layer);
+/* A problem after a right multiplication. */
+static problem solved(data_kind kind) {
+  problem q = padded_problem(0, 0.5f, 1.0f, kind);
   problem_make(&q);
   CHECK(problem_upload(&q));
   multiply(&q.p, RIGHT);
@@ -795,7 +798,7 @@ Test(comparator, refuses_one_wrong_element_in_each_corner) {
   static const int corners[4][2] = {{0, 0}, {0, 5}, {4, 0}, {4, 5}};
   int l, c, w;
   for (l = EXACT; l <= ROUNDING; l++) {
-    problem q = solved((layer)l);
+    problem q = solved((data_kind)l);
     for (c = 0; c < 4; c++) {
       const int64_t at = element(&q.C, 0, corners[c][0], corners[c][1]) - q.C.before;
       const float right = q.C.after[at];
@@ -811,8 +814,8 @@ Test(comparator, refuses_one_wrong_element_in_each_corner) {
   }
 }
 
-/* The last float within the bound passes, the next one does not, on either side. */
-Test(comparator, draws_the_line_at_the_bound) {
+/* On both sides of the reference the check accepts the last float within the bound and refuses the next one. */
+Test(comparator, accepts_errors_up_to_the_bound) {
   problem q = solved(ROUNDING);
   const int64_t at = element(&q.C, 0, 4, 5) - q.C.before;
   double want = 0.0, size = 0.0, bound;
@@ -838,7 +841,7 @@ Test(comparator, draws_the_line_at_the_bound) {
   problem_free(&q);
 }
 
-Test(comparator, refuses_every_write_where_nothing_may_be) {
+Test(comparator, refuses_every_forbidden_write) {
   problem q = solved(EXACT);
   matrix *const operands[] = {&q.A, &q.B, &q.C};
   static const char *const names[] = {"A was written", "B was written", "C was written"};
@@ -850,7 +853,7 @@ Test(comparator, refuses_every_write_where_nothing_may_be) {
     int i;
     for (i = 0; i < 6; i++) {
       expect_refusal(o, &q, at[i], 1.0f, names[x]);
-      expect_refusal(o, &q, at[i], NAN, names[x]); /* a NaN, but not the one that was there */
+      expect_refusal(o, &q, at[i], NAN, names[x]); /* another NaN than POISON */
     }
     if (o != &q.C)
       expect_refusal(o, &q, first, 9.0f, names[x]);
@@ -875,9 +878,9 @@ Test(comparator, refuses_to_compare_nothing) {
   }
 }
 
-/* A reference that is NaN by the test's own mistake would accept a NaN. */
-Test(comparator, refuses_a_reference_that_is_no_number) {
-  problem q = subject(0, 1.0f, 0.0f, EXACT);
+/* An unintended NaN in the reference would accept a NaN as result. */
+Test(comparator, refuses_a_nonfinite_reference) {
+  problem q = padded_problem(0, 1.0f, 0.0f, EXACT);
   problem_make(&q);
   *element(&q.A, 0, 0, 0) = NAN;
   CHECK(problem_upload(&q));
@@ -889,8 +892,8 @@ Test(comparator, refuses_a_reference_that_is_no_number) {
   problem_free(&q);
 }
 
-/* OpenBLAS notices a wrong result too. */
-Test(comparator, asks_blas) {
+/* The comparison with OpenBLAS refuses a wrong result too. */
+Test(comparator, compares_with_blas) {
   problem q = solved(ROUNDING);
   const int64_t at = element(&q.C, 0, 2, 3) - q.C.before;
   CHECK(problem_check_blas(&q));
@@ -904,33 +907,33 @@ Test(comparator, asks_blas) {
 static void full_tier(void) { setenv("SGEMM_TEST_FULL", "1", 1); }
 static void quick_tier(void) { unsetenv("SGEMM_TEST_FULL"); }
 
-/* In the quick tier any two of m, the ops and (alpha, beta) take each pair of their values, the ops meet each surplus
-   of a leading dimension, and n and k take each value of their rings. (A size equal to another is moved, n before k.)
-   */
+/* In the quick tier any two of m, the ops and (alpha, beta) take each pair of their values, the ops meet each padding
+   of a leading dimension, and n and k take each of their boundary sizes. Index 5 of a size: sweep() made it larger,
+   because two sizes were equal. */
 Test(sweep, covers_pairs_in_the_quick_tier, .init = quick_tier) {
   enum { M, N, K, OPS, PAIR, LDA, LDB, LDC, FACTORS };
   static const struct {
     int x, y, x_count, y_count;
   } claims[] = {{M, M, 5, 1},      {N, N, 5, 1},     {K, K, 5, 1},     {M, OPS, 5, 4},  {M, PAIR, 5, 5},
                 {OPS, PAIR, 4, 5}, {OPS, LDA, 4, 3}, {OPS, LDB, 4, 3}, {OPS, LDC, 4, 3}};
-  int v, layer;
+  int v, kind;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
-    for (layer = EXACT; layer <= ROUNDING; layer++) {
+    for (kind = EXACT; kind <= ROUNDING; kind++) {
       const sgemm_variant_info *info = sgemm_variant_get((sgemm_variant)v);
       const int tile[3] = {info->BM > 1 ? info->BM : 4, info->BN > 1 ? info->BN : 4, info->BK > 1 ? info->BK : 8};
       int met[FACTORS][FACTORS][6][6] = {{{{0}}}}, i, x, y, a, b;
       problem q;
-      for (i = 0; sweep(&q, (sgemm_variant)v, (enum layer)layer, i); i++) {
+      for (i = 0; sweep(&q, (sgemm_variant)v, (enum data_kind)kind, i); i++) {
         const sgemm_params *p = &q.p, packed = sgemm_params_init(p->op_a, p->op_b, p->m, p->n, p->k);
         const int64_t size[3] = {p->m, p->n, p->k};
-        const int64_t surplus[3] = {p->lda - packed.lda, p->ldb - packed.ldb, p->ldc - packed.ldc};
+        const int64_t padding[3] = {p->lda - packed.lda, p->ldb - packed.ldb, p->ldc - packed.ldc};
         int of[FACTORS];
         for (x = 0; x < 3; x++) {
-          const int64_t ring[5] = {1, tile[x] - 1, tile[x], tile[x] + 1, 2 * tile[x] + 1};
-          for (a = 0; a < 5 && size[x] != ring[a]; a++)
+          const int64_t boundary[5] = {1, tile[x] - 1, tile[x], tile[x] + 1, 2 * tile[x] + 1};
+          for (a = 0; a < 5 && size[x] != boundary[a]; a++)
             ;
           of[x] = a;
-          of[LDA + x] = surplus[x] == 0 ? 0 : surplus[x] == 1 ? 1 : 2;
+          of[LDA + x] = padding[x] == 0 ? 0 : padding[x] == 1 ? 1 : 2;
         }
         of[OPS] = 2 * (p->op_a != SGEMM_N) + (p->op_b != SGEMM_N);
         of[PAIR] = p->beta == 0.0f ? p->alpha != 1.0f : p->alpha == 0.0f ? 2 : p->beta == 1.0f ? 3 : 4;
@@ -948,9 +951,9 @@ Test(sweep, covers_pairs_in_the_quick_tier, .init = quick_tier) {
     }
 }
 
-/* At least 125 shapes a variant, with m, n and k pairwise different. Each pair of ops meets each (alpha, beta) and each
-   surplus of the leading dimensions. */
-Test(sweep, covers_what_it_claims, .init = full_tier) {
+/* A variant has at least 125 shapes, and m, n and k of a shape differ. Each op pair meets each (alpha, beta) and each
+   combination of the paddings. */
+Test(sweep, covers_pairs_in_the_full_tier, .init = full_tier) {
   int v, i, j;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
     enum { MOST = 1000 };
@@ -960,7 +963,7 @@ Test(sweep, covers_what_it_claims, .init = full_tier) {
     for (i = 0; sweep(&q, (sgemm_variant)v, ROUNDING, i); i++) {
       const sgemm_params packed = sgemm_params_init((sgemm_op)q.p.op_a, (sgemm_op)q.p.op_b, q.p.m, q.p.n, q.p.k),
                          *p = &q.p;
-      const int64_t surplus[3] = {p->lda - packed.lda, p->ldb - packed.ldb, p->ldc - packed.ldc};
+      const int64_t padding[3] = {p->lda - packed.lda, p->ldb - packed.ldb, p->ldc - packed.ldc};
       const float key = 10.0f * p->alpha + p->beta;
       int ld = 0;
       cr_assert(i < MOST && p->m != p->n && p->n != p->k && p->k != p->m && p->m > 0 && p->n > 0 && p->k > 0);
@@ -973,8 +976,8 @@ Test(sweep, covers_what_it_claims, .init = full_tier) {
         shapes[distinct++][2] = p->k;
       }
       for (x = 0; x < 3; x++) {
-        cr_assert(surplus[x] == 0 || surplus[x] == 1 || surplus[x] == PRIME);
-        ld = 3 * ld + (surplus[x] > 0) + (surplus[x] > 1);
+        cr_assert(padding[x] == 0 || padding[x] == 1 || padding[x] == PRIME);
+        ld = 3 * ld + (padding[x] > 0) + (padding[x] > 1);
       }
       a = p->op_a != SGEMM_N;
       b = p->op_b != SGEMM_N;

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Each fault of mutants.txt, put into a copy of the headers, makes its test fail on the CPU model. The quick tier takes every
-# tenth fault, but looks for the text of all. The full tier takes all, and runs the same tests on the headers as they are.
-# --test_filter=NAME (a pattern of the shell) picks faults by name.
+# Each mutant of mutants.txt makes its test fail on the CPU model. The quick tier runs every 16th mutant and checks
+# that the edits of all can be made. The full tier runs all mutants, and runs their tests on unchanged headers too.
+# --test_filter=NAME (a pattern of the shell) selects mutants by name.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
 [ -z "${TEST_SHARD_STATUS_FILE:-}" ] || touch "$TEST_SHARD_STATUS_FILE"
 
-# A directory a mutant with its copy of the headers, and a line a mutant: name stage test suite why. Mutants of one stage and
-# test come one after the other, so that a shard compiles few of the tests. A mutant whose edits cannot be made has a `why`.
+# Writes a directory with edited headers for each mutant, and prints a line for each: name stage test suite why. `why`
+# says why the edits cannot be made. The lines are sorted by stage and test, so that a shard compiles few tests.
 headers_into "$work/control"
 python3 - "$root/tests/mutants.txt" "$work" "$full" "${TESTBRIDGE_TEST_ONLY:-}" "${TEST_SHARD_INDEX:-0}" \
   "${TEST_TOTAL_SHARDS:-1}" > "$work/list" <<'PYTHON'
@@ -29,12 +29,14 @@ for number, mutant in enumerate(table.read_text().split("\n@ ")[1:]):
         old, new = (re.sub("^.", "", side, flags=re.M)[:-1] for side in edit.groups())
         found = sum(text.count(old) for text in files.values())
         if found != 1:
-            why = f"'{old.strip().splitlines()[0]}' is there {found} times"
+            why = f"'{old.strip().splitlines()[0]}' occurs {found} times"
         files = {path: text.replace(old, new) for path, text in files.items()}
     if why:
         stale.append((stage, test, suite, name, why, {}))
-    elif fnmatch.fnmatch(name, only) if only else full or number % 10 == 0:
+    elif fnmatch.fnmatch(name, only) if only else full or number % 16 == 0:
         picked.append((stage, test, suite, name, "", {p: t for p, t in files.items() if t != headers[p]}))
+if only and not picked:
+    sys.exit(f"no mutant is named {only}")
 if full and not only:
     picked += [(stage, test, "*", "control", "", {}) for stage, test in {mutant[:2] for mutant in picked}]
 
@@ -50,13 +52,14 @@ for stage, test, suite, name, why, edited in picked[len(picked) * shard // shard
     print(name, stage, test, suite, why)
 PYTHON
 
-# options STAGE: -O1, since most mutants run for a second or two.
+# options STAGE: the compiler options of a build. -O1, because most mutants run for 1 to 2 seconds.
 options() {
   echo -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1
   [ "$1" = production ] || echo "-DSGEMM_STAGE=$1"
 }
 
-# test_object DIRECTORY STAGE TEST: the test with that directory's headers, compiled once where it includes none that differs.
+# test_object DIRECTORY STAGE TEST: compiles the test with the headers of the directory and prints the object's path.
+# Mutants that change no header of the test share the object of the control.
 test_object() {
   local of=$1 object sources=("$root/tests/$3_test.c" "$root/tests/testing.c") header
   if [ ! -e "$work/control/$3.d" ]; then
@@ -70,17 +73,18 @@ test_object() {
   [ -e "$object" ] || gcc $(options "$2") -I"$of" -I"$root" -r "${sources[@]}" -o "$object" && echo "$object"
 }
 
-# build DIRECTORY STAGE TEST: the test's binary with that directory's headers.
+# build DIRECTORY STAGE TEST: links the test with the implementation of the directory.
 build() {
   local object
   object=$(test_object "$@") &&
     gcc $(options "$2") -I"$1" -I"$root" "$root/cpu/sgemm.c" "$object" -lcriterion -lopenblas -lpthread -lm -o "$work/suite"
 }
 
-# suite OPTION...: runs it with the cases of the quick tier. The limit of time ends what would never end.
+# suite OPTION...: runs the test with the cases of the quick tier. The time limit of 900 s ends an endless loop.
 suite() { env -u SGEMM_TEST_FULL OPENBLAS_NUM_THREADS=1 timeout 900 "$root/bazel/own_pid.sh" "$work/suite" "$@" > "$work/output" 2>&1; }
 
-# mutant NAME SUITE: dead if Criterion counts a failed test, by an assertion or a signal; not if the run never ends.
+# mutant NAME SUITE: the case passes if Criterion counts a failed test, by an assertion or a signal. It fails if the run
+# reaches the time limit.
 mutant() {
   if suite --fail-fast --filter "$2/*"; then
     fail "$1" "survives"
@@ -104,5 +108,5 @@ while read -r name stage test suite why; do
   [ "$name" = control ] || rm -rf "${work:?}/$name"
 done < "$work/list"
 
-ok "the text of every fault was looked for"
+ok "the edits of every mutant were checked"
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pictures_test.py PICTURES [unittest's arguments]: the pictures of docs/measurements, and what is refused."""
+"""pictures_test.py PICTURES [unittest's arguments]: the pictures of docs/measurements, and wrong arguments."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ class PicturesTest(unittest.TestCase):
         return run.returncode, run.stdout, run.stderr
 
     def refused(self, *arguments, says):
-        """Exit with 2, one line that says why, and no file."""
+        """pictures.py exits with status 2, prints one line with the reason, and creates no file."""
         before = sorted(self.directory.iterdir())
         status, out, err = self.run_program(*arguments)
         self.assertEqual((status, out), (2, ""), err)
@@ -57,7 +57,7 @@ class Drawing(PicturesTest):
             self.skipTest("no matplotlib for /usr/bin/python3")
 
     def drawn(self, *arguments, says=""):
-        """The bytes of a PNG as wide as a README, small enough for a repository."""
+        """Draws a PNG of 900 pixels width, 300 to 700 pixels height and 5 to 150 KB, and returns its bytes."""
         self.assertEqual(self.run_program(*arguments, "--out", "x.png"), (0, "", says))
         content = (self.directory / "x.png").read_bytes()
         self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
@@ -78,7 +78,7 @@ class Drawing(PicturesTest):
         self.assertNotEqual(self.drawn("stages", "--note", "a note", MEASUREMENTS / DRAWN["stages"]), first)
 
     def test_a_suite_as_json(self):
-        """The JSON of ladder --json gives the CSV's picture but for device and date, which only JSON holds."""
+        """The JSON of ladder --json gives the picture of the CSV. Device and date differ: only JSON has them."""
         text = (MEASUREMENTS / DRAWN["speedup"]).read_text()
         benchmarks = list(csv.DictReader(io.StringIO(text)))
         self.write("suite", text)
@@ -104,9 +104,10 @@ class Drawing(PicturesTest):
         expected = self.drawn("roofline", "traffic.csv", ladder)
         self.write("traffic.csv", "\n".join(rows + [f"{GEMV},1,4096,4096,67000000,0.0175",
                                                     f"{GEMV},4096,4096,4096,9000000000,60"]))
-        self.assertEqual(self.drawn("roofline", "traffic.csv", ladder), expected)  # gemv is for one row or column
+        # The picture ignores gemv unless C is one row or column.
+        self.assertEqual(self.drawn("roofline", "traffic.csv", ladder), expected)
         self.write("traffic.csv", "\n".join(rows + [f"{GEMV},1,4096,4096,67000000,0.01"]))
-        roof = 67e6 / (json.loads(ladder.read_text())["context"]["copy_gbs"] * 1e9)  # seconds of gemv on its roof
+        roof = 67e6 / (json.loads(ladder.read_text())["context"]["copy_gbs"] * 1e9)  # seconds at the copy bandwidth
         self.drawn("roofline", "traffic.csv", ladder, says=f"pictures.py: gemv is at {roof / 1e-5:.2f} of its roof\n")
 
     def test_inputs_of_accuracy(self):
@@ -148,7 +149,7 @@ class Refused(PicturesTest):
 
 class Traffic(PicturesTest):
     def details(self, *launches):
-        """ncu's page of details, a line a metric: (kernel, bytes, unit, time, unit)."""
+        """Writes the CSV of ncu's page "details", one metric a line. launches: (kernel, bytes, unit, time, unit)."""
         lines = ["==PROF== Connected to process 1", "kernel,threads", DETAILS]
         for i, (kernel, moved, bytes_unit, time, time_unit) in enumerate(launches):
             lines += [f'"{i}","{kernel}","metrics","dram__bytes.sum","{bytes_unit}","{moved}"',
@@ -176,7 +177,7 @@ class Traffic(PicturesTest):
                          [TRAFFIC, f"{NAIVE},1,2,3,1500000,0.003", f"{TMA},1,2,3,2000000,0.004"])
 
     def test_launches(self):
-        """The mean of a kernel's launches; kernels that are no variant's are named."""
+        """The file has the mean of a kernel's launches. Kernels of no variant are named on stderr."""
         self.details((NAIVE, "1", "Mbyte", "1", "ms"), ("sgemm_split_pack", "1", "byte", "1", "ms"),
                      (NAIVE, "3", "Mbyte", "2", "ms"))
         says = "pictures.py: left out, no variant's kernels: sgemm_split_pack\n"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The quickstart as a reader without Bazel builds it: with a C compiler for the CPU, with nvcc and a C compiler for the GPU.
+# Builds the quickstart without Bazel: with a C compiler for the CPU, with nvcc and a C compiler for the GPU.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
@@ -12,7 +12,7 @@ cpu() {
 check "quickstart on the CPU: build" cpu
 same "quickstart on the CPU: run" $'4 5\n10 11' "$(./cpu)"
 
-# One .cu file by nvcc, the C by gcc, which links. One stage: the build is a matter of the commands, not of the kernels.
+# nvcc compiles one .cu file. gcc compiles the C file and links. A single stage keeps the compilation short.
 gpu() {
   nvcc -O3 -gencode=arch=compute_90a,code=sm_90a --compress-mode=size -DSGEMM_STAGE=tiled -I"$root" \
     -c "$root/cuda/sgemm.cu" -o sgemm.o &&

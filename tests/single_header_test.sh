@@ -1,6 +1,6 @@
 #!/bin/bash
-# single_header_test.sh FILE: the generated sgemm.h, alone in a directory, as users use it: included by C11, C++14 and nvcc, and as
-# the implementation of a program, on the CPU model and for a GPU.
+# single_header_test.sh FILE: FILE, the generated sgemm.h, is alone in a directory. C11, C++14 and nvcc include it, and
+# it is the implementation of a program on the CPU model, and compiles for a GPU.
 set -euo pipefail
 file=$(realpath "$1")
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"

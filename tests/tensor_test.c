@@ -1,5 +1,5 @@
-/* The tensor modes: what the split makes of an operand, when the guard fires, every tensor-core variant, prepared
-   operands and the selection. */
+/* Tests of the tensor modes: the split of an operand, the fallback reasons of the guard, every tensor-core variant,
+   pre-split operands, plans and the selection. */
 #include "tests/testing.h"
 #if !defined(MACHINE_CUDA) || !MACHINE_CUDA
 #include "cpu/sgemm_model.h"
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What the tests share ---------------------------------------------------------------------------------------- */
+/* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t state = 1;
 
-/* Marsaglia's xorshift64, and numbers made of it: uniform in (-1, 1), and normal by Box and Muller. */
+/* xorshift64 (Marsaglia 2003). */
 static uint64_t next(void) {
   state ^= state << 13;
   state ^= state >> 7;
@@ -21,8 +21,10 @@ static uint64_t next(void) {
   return state;
 }
 
+/* Uniform in (-1, 1). */
 static double uniform(void) { return (double)((int64_t)(next() >> 11) * 2 + 1 - (INT64_C(1) << 53)) * 0x1p-53; }
 
+/* Normal, by the transform of Box and Muller. */
 static double normal(void) {
   const double u = fabs(uniform()), v = uniform();
   return sqrt(-2.0 * log(u)) * cos(3.14159265358979323846 * v);
@@ -37,32 +39,33 @@ static double spread_widely(void) { return normal() * exp2(30.0 * uniform()); }
 
 static int mode_of(sgemm_format format) { return format == SGEMM_FORMAT_fp16x3 ? SGEMM_TENSOR : SGEMM_TENSOR_FULL; }
 
-/* k of one sum of hi hi products. */
-static int sum_k(const sgemm_tensor_variant_info *v) { return 32 * v->k_blocks / v->sets; }
+/* k of the hi hi products that go into one accumulator set before it is promoted. */
+static int k_per_set(const sgemm_tensor_variant_info *v) { return 32 * v->k_blocks / v->sets; }
 
-/* The bound of a plan in 2^-24 |alpha| |A| |B|, where all elements are exact.
-     terms     fp16x3 keeps 22 bits of an element, an error of 4 for each operand, and leaves out lo lo, an error of 4;
-               bf16x6 keeps all 24 bits and leaves out mid lo and lo mid, an error of 1 each, and lo lo.
-     sums      17 numbers cut off 2^25 below the largest of them and a sum cut off to 24 bits: 17/2 + 2 for each wgmma of
-               hi hi, sum_k / 16 of which go into one sum; all others together are 2^-7 of that and less.
-     fp32      a rounding for each accumulator set, promotion and partition, and 3 for alpha, beta and the sum. */
+/* The error bound of a plan in 2^-24 |alpha| |A| |B|, if all elements are exact.
+     terms  fp16x3 keeps 22 bits of an element: an error of 4 for each operand. It omits lo lo: an error of 4.
+            bf16x6 keeps all 24 bits. It omits mid lo and lo mid, an error of 1 each, and lo lo, an error below 1.
+     sums   An instruction truncates 17 numbers 2^25 below the largest one, and their sum to 24 bits: 17/2 + 2 for each
+            instruction of hi hi. k_per_set() / 16 of them go into one accumulator set. All other instructions together
+            add at most 2^-7 of this error.
+     fp32   A rounding for each accumulator set, promotion and partition, and 3 for alpha, beta and the sum. */
 static double roundings_of(const sgemm_plan *plan, int64_t k) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get(plan->tensor);
-  const double terms = v->format == SGEMM_FORMAT_fp16x3 ? 12.0 : 3.0, sums = 10.5 * sum_k(v) / 16 + 1.0;
+  const double terms = v->format == SGEMM_FORMAT_fp16x3 ? 12.0 : 3.0, sums = 10.5 * k_per_set(v) / 16 + 1.0;
   return terms + sums + v->sets + ceil((double)k / (32.0 * v->k_blocks)) + plan->split_k + 3.0;
 }
 
 static problem problem_tensor(int variant, int split_k, int op_a, int op_b, int64_t m, int64_t n, int64_t k,
-                              layer layer) {
-  problem q = problem_of(SGEMM_VARIANT_NONE, op_a, op_b, m, n, k, layer);
+                              data_kind kind) {
+  problem q = problem_of(SGEMM_VARIANT_NONE, op_a, op_b, m, n, k, kind);
   problem_plan_tensor(&q, (sgemm_tensor_variant)variant, split_k);
   q.p.mode = mode_of(sgemm_tensor_variant_get(q.plan.tensor)->format);
   q.roundings = roundings_of(&q.plan, k);
   return q;
 }
 
-/* 1 if the backend can run a tensor-core variant: the GPU may have no wgmma, or the code may be of an architecture
-   without. */
+/* 1 if the backend can run a tensor-core variant. A GPU, or the architecture that the code was compiled for, may lack
+   wgmma. */
 static int can_run(int variant) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)variant);
   sgemm_device device;
@@ -75,23 +78,23 @@ static void need_variant(int variant) {
   need(can_run(variant), sgemm_tensor_variant_get((sgemm_tensor_variant)variant)->name);
 }
 
-/* The first variant from `variant` on that the backend can run. */
+/* The first variant from `variant` on that the backend can run; SGEMM_TENSOR_VARIANT_COUNT: there is none. */
 static int next_variant(int variant) {
   while (variant < SGEMM_TENSOR_VARIANT_COUNT && !can_run(variant))
     variant++;
   return variant;
 }
 
-/* The same of those that a tier takes: all, or in the quick tier every third, the smallest tile of a format. */
-static int next_chosen(int variant) {
+/* As next_variant(), but the quick tier takes only every third variant: the one of a format with the smallest tile. */
+static int next_in_tier(int variant) {
   variant = next_variant(variant);
   while (reduced() && variant < SGEMM_TENSOR_VARIANT_COUNT && variant % 3 != 2)
     variant = next_variant(variant + 1);
   return variant;
 }
 
-/* Column-major, with packed leading dimensions. */
-static void transpose(problem *q) {
+/* Makes q column-major with the smallest leading dimensions. */
+static void make_column_major(problem *q) {
   sgemm_params *p = &q->p;
   p->order = SGEMM_COL_MAJOR;
   p->lda = p->op_a == SGEMM_N ? p->m : p->k;
@@ -99,28 +102,29 @@ static void transpose(problem *q) {
   p->ldc = p->m;
 }
 
-static void widen(problem *q, int64_t surplus) {
+/* Adds padding to each leading dimension, in floats, and sets the strides to match. */
+static void pad(problem *q, int64_t padding) {
   sgemm_params *p = &q->p;
   const int row_major = p->order == SGEMM_ROW_MAJOR;
-  p->lda += surplus;
-  p->ldb += surplus;
-  p->ldc += surplus;
+  p->lda += padding;
+  p->ldb += padding;
+  p->ldc += padding;
   p->stride_a = p->lda * ((p->op_a == SGEMM_N) == row_major ? p->m : p->k);
   p->stride_b = p->ldb * ((p->op_b == SGEMM_N) == row_major ? p->k : p->n);
   p->stride_c = p->ldc * (row_major ? p->m : p->n);
 }
 
-static void fill(problem *q, matrix *x, int64_t i_count, int64_t j_count, distribution of) {
+static void fill(problem *q, matrix *x, int64_t i_count, int64_t j_count, distribution next_element) {
   int64_t b, i, j;
   for (b = 0; b < q->p.batch; b++)
     for (i = 0; i < i_count; i++)
       for (j = 0; j < j_count; j++)
-        *element(x, b, i, j) = (float)of();
+        *element(x, b, i, j) = (float)next_element();
 }
 
-static void fill_both(problem *q, distribution of) {
-  fill(q, &q->A, q->p.m, q->p.k, of);
-  fill(q, &q->B, q->p.k, q->p.n, of);
+static void fill_both(problem *q, distribution next_element) {
+  fill(q, &q->A, q->p.m, q->p.k, next_element);
+  fill(q, &q->B, q->p.k, q->p.n, next_element);
 }
 
 static uint32_t reason_of(const problem *q) {
@@ -129,17 +133,20 @@ static uint32_t reason_of(const problem *q) {
   return reason;
 }
 
-/* A copy of C as it was downloaded, and whether the next is the same. */
-static float *keep(const problem *q) {
+/* A copy of the downloaded C, for free(). */
+static float *copy_of_c(const problem *q) {
   float *c = (float *)malloc((size_t)q->C.count * sizeof *c);
   cr_assert(c != NULL);
   memcpy(c, q->C.after, (size_t)q->C.count * sizeof *c);
   return c;
 }
 
-static int kept(const problem *q, const float *c) { return memcmp(c, q->C.after, (size_t)q->C.count * sizeof *c) == 0; }
+/* 1 if the downloaded C equals the copy bit for bit. */
+static int equals_c(const problem *q, const float *c) {
+  return memcmp(c, q->C.after, (size_t)q->C.count * sizeof *c) == 0;
+}
 
-/* The same call in strict fp32, without workspace. */
+/* Runs the call in strict fp32 without workspace. C replaces the one of q. */
 static void run_strict(problem *q) {
   problem strict = *q;
   strict.plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
@@ -152,7 +159,7 @@ static void run_strict(problem *q) {
 
 /* ---- The split --------------------------------------------------------------------------------------------------- */
 
-/* A split operand, as sgemm/stages/tensor_split.cuh describes it. */
+/* Split-operand data in the layout of sgemm/stages/tensor_split.cuh. */
 typedef struct split {
   const char *data;
   const float *scales;
@@ -171,7 +178,8 @@ static split split_at(const void *memory, sgemm_format format, int64_t extent, i
   return s;
 }
 
-/* k-blocks of 32, in them groups of 8 rows, in them terms, in them 4 matrices of 8 rows x 8 k. */
+/* One split term of an element. A k-block of 32 k has groups of 8 rows, a group has the terms, a term has 4 matrices of
+   8 rows x 8 k. */
 static uint32_t term_of(const split *s, int64_t batch, int64_t row, int64_t k, int term) {
   const int64_t group = ((batch * s->k_blocks + k / 32) * s->rows + row) / 8;
   uint16_t h;
@@ -179,6 +187,7 @@ static uint32_t term_of(const split *s, int64_t batch, int64_t row, int64_t k, i
   return h;
 }
 
+/* The block scale of an element. */
 static double scale_of(const split *s, int64_t batch, int64_t row, int64_t k) {
   static const int order[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15}; /* rows in memory order */
   int at = 0;
@@ -187,35 +196,35 @@ static double scale_of(const split *s, int64_t batch, int64_t row, int64_t k) {
   return (double)s->scales[(batch * s->scale_blocks + k / 128) * s->rows + row / 16 * 16 + at];
 }
 
-/* What 16 bits stand for: a sign, 5 or 8 bits of exponent, 10 or 7 of significand. */
+/* The value of a split term: a sign, then 5 bits of exponent and 10 of significand (fp16), or 8 and 7 (bf16). */
 static double value_of(uint32_t h, sgemm_format format) {
   const int fraction = format == SGEMM_FORMAT_fp16x3 ? 10 : 7, bias = format == SGEMM_FORMAT_fp16x3 ? 15 : 127;
   const int exponent = (int)(h >> fraction) & (2 * bias + 1);
   const double significand = (double)(h & ((1u << fraction) - 1)) + (exponent > 0 ? 1 << fraction : 0);
-  cr_assert(exponent <= 2 * bias, "term 0x%x is no number", h);
+  cr_assert(exponent <= 2 * bias, "term 0x%x is Inf or NaN", h);
   return (h >> 15 ? -1.0 : 1.0) * ldexp(significand, (exponent > 0 ? exponent : 1) - bias - fraction);
 }
 
-/* The backend's memory for a prepared operand, with some behind it that must stay as it is. */
-enum { BEHIND = 512 };
+/* The backend's memory for a pre-split operand. No call may write the guard behind it. */
+enum { GUARD_BYTES = 512 };
 static char *prepared_memory(int64_t bytes) {
-  char *memory = (char *)machine_alloc((size_t)bytes + BEHIND);
+  char *memory = (char *)machine_alloc((size_t)bytes + GUARD_BYTES);
   cr_assert(memory != NULL && bytes % 16 == 0);
-  cr_assert(machine_set(memory, 0xff, (size_t)bytes) == 0 && machine_set(memory + bytes, 0xa5, BEHIND) == 0);
+  cr_assert(machine_set(memory, 0xff, (size_t)bytes) == 0 && machine_set(memory + bytes, 0xa5, GUARD_BYTES) == 0);
   return memory;
 }
 
-/* A copy of it on the host. */
+/* Copies a pre-split operand to the host, for free(), and checks the guard. */
 static char *prepared_download(const char *memory, int64_t bytes) {
-  char *copy = (char *)malloc((size_t)bytes + BEHIND);
+  char *copy = (char *)malloc((size_t)bytes + GUARD_BYTES);
   int i;
-  cr_assert(copy != NULL && machine_wait() == 0 && machine_download(copy, memory, (size_t)bytes + BEHIND) == 0);
-  for (i = 0; i < BEHIND; i++)
-    cr_assert((unsigned char)copy[bytes + i] == 0xa5, "byte %d behind a prepared operand was written", i);
+  cr_assert(copy != NULL && machine_wait() == 0 && machine_download(copy, memory, (size_t)bytes + GUARD_BYTES) == 0);
+  for (i = 0; i < GUARD_BYTES; i++)
+    cr_assert((unsigned char)copy[bytes + i] == 0xa5, "byte %d behind a pre-split operand was written", i);
   return copy;
 }
 
-/* One operand's split, as sgemm_prepare() makes it: on the host, for free(). */
+/* Splits an operand by sgemm_prepare() and returns a copy on the host, for free(). */
 static char *split_of(problem *q, char which) {
   const int64_t bytes = sgemm_prepared_bytes(&q->p, which);
   char *memory = prepared_memory(bytes), *copy;
@@ -228,10 +237,11 @@ static char *split_of(problem *q, char which) {
   return copy;
 }
 
-/* Compares A's or B's terms and scales with its elements. Row r of the split is row r of op(A) or column r of op(B). */
+/* Compares the terms and block scales of A or B with the elements. Row r of the split is row r of op(A) or column r of
+   op(B). */
 static void check_split(problem *q, char which) {
   const sgemm_format format = q->p.mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
-  const double low = format == SGEMM_FORMAT_fp16x3 ? 0x1p14 : 1.0; /* where the largest lands, and up to twice of it */
+  const double low = format == SGEMM_FORMAT_fp16x3 ? 0x1p14 : 1.0; /* the largest scaled element is in [low, 2 low) */
   const int64_t extent = which == 'A' ? q->p.m : q->p.n;
   char *memory = split_of(q, which);
   const split s = split_at(memory, format, extent, q->p.k, q->p.batch);
@@ -247,14 +257,15 @@ static void check_split(problem *q, char which) {
         cr_assert(frexp(scale, &exponent) == 0.5, "scale %g is no power of two", scale);
         for (term = s.terms - 1; term >= 0; term--) {
           const uint32_t h = term_of(&s, b, row, k, term);
-          cr_assert(inside || h == 0, "term %d of (%d, %d), which is outside, is 0x%x", term, (int)row, (int)k, h);
+          cr_assert(inside || h == 0, "term %d of (%d, %d), which is outside of the operand, is 0x%x", term, (int)row,
+                    (int)k, h);
           sum += value_of(h, format);
         }
         if (!inside)
           continue;
         x = (double)*(which == 'A' ? element(&q->A, b, row, k) : element(&q->B, b, k, row)) / scale;
         error = fabs(sum - x);
-        /* fp16: half of lo's last place, which is 2^-24 at least; bf16: nothing down to 2^-110, then half of 2^-133. */
+        /* fp16: half a unit in the last place of lo, at least 2^-25. bf16: 0 from 2^-110 on, below it 2^-134. */
         within = format == SGEMM_FORMAT_fp16x3 ? fmax(fabs(x) * 0x1p-23, 0x1p-25)
                  : fabs(x) >= 0x1p-110         ? 0.0
                                                : 0x1p-134;
@@ -265,7 +276,8 @@ static void check_split(problem *q, char which) {
             largest = fmax(largest,
                            fabs((double)*(which == 'A' ? element(&q->A, b, row, at) : element(&q->B, b, at, row))));
           cr_assert(largest == 0.0 || (largest / scale >= low && largest / scale < 2.0 * low),
-                    "the largest of row %d from %d on, %g, became %g", (int)row, (int)k, largest, largest / scale);
+                    "the largest element of row %d from k %d on, %g, became %g", (int)row, (int)k, largest,
+                    largest / scale);
         }
       }
   free(memory);
@@ -287,8 +299,8 @@ Test(split, terms_make_the_elements) {
           if (reduced() && (mode + ops + order + i) % 4 != 0)
             continue;
           if (order)
-            transpose(&q);
-          widen(&q, i % 2 ? PRIME : 0);
+            make_column_major(&q);
+          pad(&q, i % 2 ? PRIME : 0);
           q.p.mode = mode;
           q.p.batch = 1 + i % 2;
           problem_make(&q);
@@ -303,7 +315,7 @@ Test(split, terms_make_the_elements) {
   cr_assert(cases > 0);
 }
 
-/* Exponents at both ends of fp32, where a scale or its inverse could be no normal number. */
+/* Exponents at both ends of fp32, where a block scale or its inverse is close to the end of the normal numbers. */
 Test(split, ends_of_the_range) {
   static const float ends[] = {0x1.fffffep127f, 0x1p126f, 0x1p-100f, 0x1p-111f, 0x1.8p-112f, 0x1p-126f, 0x1p-149f};
   int mode, i, term;
@@ -331,7 +343,7 @@ Test(split, ends_of_the_range) {
     }
 }
 
-/* hi is the nearest 16-bit number, ties to even: by rint() in units in the last place. */
+/* hi is the nearest 16-bit number, ties to even. rint() in units in the last place gives the reference. */
 Test(split, hi_is_nearest) {
   int mode;
   need_backend();
@@ -346,7 +358,7 @@ Test(split, hi_is_nearest) {
     problem_make(&q);
     for (row = 0; row < 128; row++)
       for (k = 0; k < 256; k++) {
-        /* Few bits, so that ties are common; every exponent from the top to below the least subnormal. */
+        /* Few bits, so that ties are common. Every exponent from the largest to below the smallest subnormal. */
         const double significand = 1.0 + floor(positive() * (8 << fraction)) / (8 << fraction);
         const int top = mode == SGEMM_TENSOR ? 14 : 0;
         const double x = ldexp(significand, top - (int)(positive() * (top - lowest + fraction + 3)));
@@ -368,19 +380,20 @@ Test(split, hi_is_nearest) {
 
 /* ---- The guard --------------------------------------------------------------------------------------------------- */
 
-/* A case: what is changed in operands of exact elements, and the fallback reason that follows. low: an element that is
-   inexact where the largest of its scale is 1. */
+/* A case changes operands whose elements are exact, and expects a fallback reason. low: an element that is inexact if
+   the largest element with the same block scale is 1. */
 typedef void (*change)(problem *q, float low);
 
-static void nothing(problem *q, float low) { (void)q, (void)low; }
-static void uniformly(problem *q, float low) { (void)low, fill_both(q, uniform); }
+static void unchanged(problem *q, float low) { (void)q, (void)low; }
+static void uniform_elements(problem *q, float low) { (void)low, fill_both(q, uniform); }
 static void nan_in_a(problem *q, float low) { (void)low, *element(&q->A, 0, 69, 299) = NAN; }
 static void inf_in_b(problem *q, float low) { (void)low, *element(&q->B, 0, 128, 39) = -INFINITY; }
 
-static void inexact(problem *q, int many, float low) {
+/* Row 65 of A: of the 128 k with one block scale the first `count` are inexact. */
+static void inexact(problem *q, int count, float low) {
   int k;
   for (k = 128; k < 256; k++)
-    *element(&q->A, 0, 65, k) = k - 128 < many ? low : 1.0f;
+    *element(&q->A, 0, 65, k) = k - 128 < count ? low : 1.0f;
 }
 static void three_inexact(problem *q, float low) { inexact(q, 3, low); }
 static void four_inexact(problem *q, float low) { inexact(q, 4, -low); }
@@ -395,6 +408,7 @@ static void four_of_a_column(problem *q, float low) {
     *element(&q->B, 0, k, 1) = k >= 296 ? low : 1.0f;
 }
 
+/* A single non-zero in a block of 128 k of a row of A, or of a column of B. */
 static void single(matrix *x, int along_i, int64_t at) {
   int k;
   for (k = 0; k < 128; k++)
@@ -425,40 +439,40 @@ static void large(problem *q, float low) { (void)low, scale(q, 60); }
 static void too_large(problem *q, float low) { (void)low, scale(q, 100); }
 static void small(problem *q, float low) { (void)low, scale(q, -90); }
 static void too_small(problem *q, float low) { (void)low, scale(q, -125); }
-static void columns_far_apart(problem *q, float low) {
+static void columns_of_different_size(problem *q, float low) {
   int k;
   (void)low;
   for (k = 0; k < 128; k++)
     *element(&q->B, 0, k, 7) = 0x1p120f;
 }
-static void normally(problem *q, float low) { (void)low, fill_both(q, normal); }
-static void by_exp(problem *q, float low) { (void)low, fill_both(q, spread_by_exp); }
-static void of_one_sign(problem *q, float low) { (void)low, fill_both(q, positive); }
+static void normal_elements(problem *q, float low) { (void)low, fill_both(q, normal); }
+static void exp_spread_elements(problem *q, float low) { (void)low, fill_both(q, spread_by_exp); }
+static void positive_elements(problem *q, float low) { (void)low, fill_both(q, positive); }
 
 static const struct {
   const char *name;
   change change;
   uint32_t reason;
-} GUARDED[] = {{"digits", nothing, 0},
-               {"uniform", uniformly, 0},
-               {"normal", normally, 0},
-               {"(u - 0.5) exp(n)", by_exp, 0},
-               {"of one sign", of_one_sign, 0},
+} GUARDED[] = {{"digits", unchanged, 0},
+               {"uniform", uniform_elements, 0},
+               {"normal", normal_elements, 0},
+               {"(u - 0.5) exp(n)", exp_spread_elements, 0},
+               {"of one sign", positive_elements, 0},
                {"a NaN", nan_in_a, SGEMM_GUARD_NONFINITE},
                {"an infinity", inf_in_b, SGEMM_GUARD_NONFINITE},
-               {"3 of 16 inexact", three_inexact, 0},
-               {"4 of 16 inexact", four_inexact, SGEMM_GUARD_SPREAD},
-               {"3 of each 16 inexact", three_in_each_16, 0},
-               {"4 of a column's last k inexact", four_of_a_column, SGEMM_GUARD_SPREAD},
+               {"3 inexact of 16", three_inexact, 0},
+               {"4 inexact of 16", four_inexact, SGEMM_GUARD_SPREAD},
+               {"3 inexact of each 16", three_in_each_16, 0},
+               {"4 inexact at the end of a column", four_of_a_column, SGEMM_GUARD_SPREAD},
                {"a single non-zero", single_in_b, 0},
-               {"a single non-zero of B, one of A inexact", inexact_in_a_single_in_b, SGEMM_GUARD_SPARSE},
-               {"a single non-zero of A, one of B inexact", inexact_in_b_single_in_a, SGEMM_GUARD_SPARSE},
-               {"both in A", inexact_and_single_in_a, 0},
+               {"a single non-zero in B, an inexact element in A", inexact_in_a_single_in_b, SGEMM_GUARD_SPARSE},
+               {"a single non-zero in A, an inexact element in B", inexact_in_b_single_in_a, SGEMM_GUARD_SPARSE},
+               {"a single non-zero and an inexact element in A", inexact_and_single_in_a, 0},
                {"2^60", large, 0},
                {"2^100", too_large, SGEMM_GUARD_RANGE},
                {"2^-90", small, 0},
                {"2^-125", too_small, SGEMM_GUARD_RANGE},
-               {"columns 2^120 apart", columns_far_apart, SGEMM_GUARD_RANGE}};
+               {"columns with a ratio of 2^120", columns_of_different_size, SGEMM_GUARD_RANGE}};
 
 Test(guard, reasons) {
   static const int variants[4] = {SGEMM_wgmma_fp16x3_128x64, SGEMM_wgmma_bf16x6_128x64, SGEMM_mma_fp16x3_128x128,
@@ -483,16 +497,16 @@ Test(guard, reasons) {
         if (GUARDED[i].reason == 0)
           CHECK(problem_check(&q));
         else {
-          float *c = keep(&q);
+          float *c = copy_of_c(&q);
           run_strict(&q);
-          cr_assert(kept(&q, c), "%s: not the bits of strict fp32", GUARDED[i].name);
+          cr_assert(equals_c(&q, c), "%s: not the bits of strict fp32", GUARDED[i].name);
           free(c);
         }
         problem_free(&q);
       }
 }
 
-/* The largest floats of one operand and zeros of the other make zeros: no range to speak of. */
+/* FLT_MAX in A times zeros in B is 0. Zeros have no exponent, so the guard sees no range. */
 Test(guard, largest_times_zero) {
   int r;
   need_backend();
@@ -510,7 +524,7 @@ Test(guard, largest_times_zero) {
 
 /* ---- The product ------------------------------------------------------------------------------------------------- */
 
-/* Root of the mean square of errors in 2^-24 |A| |B|, of alpha 1 and beta 0. */
+/* Root mean square of the errors in 2^-24 |A| |B|, for alpha 1 and beta 0. */
 static double rms_of(const problem *q) {
   double squares = 0.0;
   int64_t i, j, k;
@@ -528,15 +542,16 @@ static double rms_of(const problem *q) {
   return sqrt(squares / (double)(q->p.m * q->p.n));
 }
 
-/* Case i of a variant: sizes off its tile, ops and order in turn, padding, alpha and beta, batches and split_k. In the
-   last three the split takes whole row blocks, in vectors where they are aligned. 0: no such case. */
-static int tensor_case(problem *q, int variant, layer layer, int i) {
+/* Sets case i of a variant; returns 0 if there is none. Sizes differ from the tile. Ops, order, padding, alpha, beta,
+   batch and split_k change from case to case. In the last three cases the split reads whole row blocks, by vectors if
+   they are aligned. */
+static int tensor_case(problem *q, int variant, data_kind kind, int i) {
   static const struct {
-    int m, n; /* beside the tile's */
+    int m, n; /* added to BM and BN */
     int64_t k;
     int split_k;
-    int64_t batch, surplus;
-    int shared; /* 1: all the batch shares A; 2: B */
+    int64_t batch, padding;
+    int stride_0; /* 1: the batch has one A; 2: one B */
     float alpha, beta;
   } cases[] = {{-100, 1, 65, 1, 2, 1, 0, 1.0f, 0.0f},  {3, -50, 161, 1, 1, PRIME, 0, 0.5f, 0.0f},
                {-1, -63, 33, 1, 3, 1, 0, 1.0f, 1.0f},  {-60, 5, 130, 2, 1, PRIME, 0, -0.75f, 1.25f},
@@ -549,18 +564,18 @@ static int tensor_case(problem *q, int variant, layer layer, int i) {
   if (i >= (int)(sizeof cases / sizeof *cases))
     return 0;
   *q = problem_tensor(variant, cases[i].split_k, i / 2 % 2 ? SGEMM_T : SGEMM_N, i % 2 ? SGEMM_C : SGEMM_N,
-                      v->BM + cases[i].m, v->BN + cases[i].n, cases[i].k, layer);
+                      v->BM + cases[i].m, v->BN + cases[i].n, cases[i].k, kind);
   if (i / 4 % 2)
-    transpose(q);
-  widen(q, cases[i].surplus);
+    make_column_major(q);
+  pad(q, cases[i].padding);
   q->p.batch = cases[i].batch;
-  q->p.stride_a = cases[i].shared == 1 ? 0 : q->p.stride_a + 5;
-  q->p.stride_b = cases[i].shared == 2 ? 0 : q->p.stride_b + 3;
-  q->p.stride_c += 1; /* every other matrix with an even number of rows is off 8 bytes */
+  q->p.stride_a = cases[i].stride_0 == 1 ? 0 : q->p.stride_a + 5;
+  q->p.stride_b = cases[i].stride_0 == 2 ? 0 : q->p.stride_b + 3;
+  q->p.stride_c += 1; /* an odd stride: matrices start on and off 8 bytes */
   q->p.alpha = cases[i].alpha;
   q->p.beta = cases[i].beta;
   q->seed = (uint64_t)(i + 1);
-  q->C.offset = i % 3; /* pairs of results at and off 8 bytes */
+  q->C.offset = i % 3; /* C starts on and off 8 bytes */
   return 1;
 }
 
@@ -578,13 +593,14 @@ static int tensor_case(problem *q, int variant, layer layer, int i) {
 SGEMM_TENSOR_VARIANTS(SGEMM__X)
 #undef SGEMM__X
 
-/* Errors of typical data are a fraction of 2^-24 |A| |B|. For data of one sign, whose sums are cut off toward zero,
-   they are a few of it, the fewer the shorter the sums. Any product that is left out makes more. */
+/* Typical data have errors below 2^-24 |A| |B|. Data of one sign have errors of a few 2^-24 |A| |B|, because their sums
+   are truncated toward zero; shorter sums have smaller errors. An omitted product makes errors larger than these
+   bounds. */
 Test(product, typical_errors) {
   static const distribution data[] = {uniform, positive, normal, spread_by_exp};
   int r, d;
   need_backend();
-  for (r = next_chosen(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_chosen(r + 1))
+  for (r = next_in_tier(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_in_tier(r + 1))
     for (d = 0; d < 4; d++) {
       problem q = problem_tensor(r, 1, SGEMM_N, SGEMM_N, 66, 35, 260, ROUNDING);
       double rms;
@@ -594,22 +610,22 @@ Test(product, typical_errors) {
       CHECK(problem_check(&q));
       cr_assert(reason_of(&q) == 0);
       rms = rms_of(&q);
-      cr_assert(rms <
-                    (data[d] == positive ? 0.5 + 0.06 * sum_k(sgemm_tensor_variant_get((sgemm_tensor_variant)r)) : 0.7),
-                "%s, data %d: %g of 2^-24 |A| |B|", sgemm_tensor_variant_get((sgemm_tensor_variant)r)->name, d, rms);
+      cr_assert(
+          rms < (data[d] == positive ? 0.5 + 0.06 * k_per_set(sgemm_tensor_variant_get((sgemm_tensor_variant)r)) : 0.7),
+          "%s, data %d: %g of 2^-24 |A| |B|", sgemm_tensor_variant_get((sgemm_tensor_variant)r)->name, d, rms);
       problem_free(&q);
     }
 }
 
-/* Integers below 2^11 whose sums stay below 2^24: no bit is lost, in whatever term it is. */
+/* Products of integers below 2^11 whose sums stay below 2^24 are exact: no term loses a bit. */
 Test(product, integers) {
   int r, i;
   need_backend();
-  for (r = next_chosen(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_chosen(r + 1))
+  for (r = next_in_tier(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_in_tier(r + 1))
     for (i = 0; i < 2; i++) {
       problem q = problem_tensor(r, 1, SGEMM_N, SGEMM_T, 67, 33, 200 + i, EXACT);
       int64_t at, k;
-      problem_make(&q); /* integers up to 8 */
+      problem_make(&q); /* EXACT: integers up to 8 */
       for (at = 0; at < (i ? q.p.n : q.p.m); at++)
         for (k = 0; k < q.p.k; k++)
           *(i ? element(&q.B, 0, k, at) : element(&q.A, 0, at, k)) = (float)((int)(next() % 4095) - 2047);
@@ -620,7 +636,7 @@ Test(product, integers) {
     }
 }
 
-/* Rows and columns with scales of their own, which also change along k. */
+/* Each row and each column has another block scale, and the scales change along k. */
 Test(product, scales) {
   int r;
   need_backend();
@@ -641,27 +657,27 @@ Test(product, scales) {
   }
 }
 
-/* The same bits each time, on every stream or in every order of threads, and however many blocks share the tiles. */
-Test(product, bits) {
+/* Results have the same bits on every schedule and for any number of persistent blocks. */
+Test(product, same_bits) {
   int r, i;
   need_backend();
-  for (r = next_chosen(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_chosen(r + 1)) {
+  for (r = next_in_tier(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_in_tier(r + 1)) {
     const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)r);
     problem q = problem_tensor(r, 2, SGEMM_N, SGEMM_N, 70, v->BN + 5, 200, ROUNDING);
     float *c;
     problem_make(&q);
     CHECK(problem_run(&q, schedule(0)));
-    c = keep(&q);
+    c = copy_of_c(&q);
     for (i = 1; i < SCHEDULES; i++) {
       CHECK(problem_run(&q, schedule(i)));
-      cr_assert(kept(&q, c), "%s, schedule %d", v->name, i);
+      cr_assert(equals_c(&q, c), "%s, schedule %d", v->name, i);
     }
-#if !defined(MACHINE_CUDA) || !MACHINE_CUDA /* a GPU has the SMs that it has */
+#if !defined(MACHINE_CUDA) || !MACHINE_CUDA /* the number of SMs of a GPU is fixed */
     for (i = 1; i <= 5; i += 2) {
       const sgemm_model model = {SGEMM_MODEL_FORWARD, 0, 1, i};
       sgemm_model_set(&model);
       CHECK(problem_run(&q, NULL));
-      cr_assert(kept(&q, c), "%s on %d multiprocessors", v->name, i);
+      cr_assert(equals_c(&q, c), "%s on %d multiprocessors", v->name, i);
     }
 #endif
     free(c);
@@ -669,8 +685,8 @@ Test(product, bits) {
   }
 }
 
-/* Partitions that are left without any k are neither computed nor summed. */
-Test(product, more_partitions_than_k) {
+/* Partitions without k are neither computed nor summed. */
+Test(product, partitions_without_k) {
   static const int64_t sizes[][2] = {{3, 500}, {4, 1152}, {7, 130}, {2, 64}, {64, 1000}};
   int i;
   need_variant(SGEMM_wgmma_fp16x3_128x64);
@@ -681,7 +697,7 @@ Test(product, more_partitions_than_k) {
   }
 }
 
-/* Nothing to multiply: beta C, and A and B are not read. */
+/* alpha = 0, k = 0, m = 0 or n = 0: A and B are not read. */
 Test(product, nothing_to_multiply) {
   int r, i;
   need_backend();
@@ -700,13 +716,13 @@ Test(product, nothing_to_multiply) {
   }
 }
 
-/* ---- Prepared operands ------------------------------------------------------------------------------------------- */
+/* ---- Pre-split operands ------------------------------------------------------------------------------------------ */
 
 Test(prepared, same_bits) {
   int r, i, which;
   need_backend();
-  for (r = next_chosen(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_chosen(r + 1))
-    for (i = 1; i < 8; i += reduced() ? 4 : 2) { /* all by the smallest tiles, one by each other variant */
+  for (r = next_in_tier(0); r < SGEMM_TENSOR_VARIANT_COUNT; r = next_in_tier(r + 1))
+    for (i = 1; i < 8; i += reduced() ? 4 : 2) { /* variants with the smallest tiles take all cases, others one */
       problem q;
       float *c;
       if (r % 3 != 2 && i != 1 + r % 4 * 2)
@@ -714,7 +730,7 @@ Test(prepared, same_bits) {
       cr_assert(tensor_case(&q, r, ROUNDING, i));
       problem_make(&q);
       CHECK(problem_run(&q, NULL));
-      c = keep(&q);
+      c = copy_of_c(&q);
       problem_free(&q);
       for (which = 1; which < 4; which++) {
         const int64_t bytes_a = sgemm_prepared_bytes(&q.p, 'A'), bytes_b = sgemm_prepared_bytes(&q.p, 'B');
@@ -725,7 +741,7 @@ Test(prepared, same_bits) {
         q.p.prepared_b = which & 2 ? b : NULL;
         problem_make(&q);
         CHECK(problem_upload(&q));
-        other = q.p; /* neither the other operand's size nor what is made of the product plays a part */
+        other = q.p; /* the other operand's size, alpha and beta have no effect */
         other.alpha = 0.0f;
         other.beta = 1.0f;
         other.n = 0;
@@ -737,8 +753,8 @@ Test(prepared, same_bits) {
         free(prepared_download(a, bytes_a));
         free(prepared_download(b, bytes_b));
         CHECK(problem_run(&q, NULL));
-        cr_assert(kept(&q, c), "%s, case %d, prepared %d", sgemm_tensor_variant_get((sgemm_tensor_variant)r)->name, i,
-                  which);
+        cr_assert(equals_c(&q, c), "%s, case %d, prepared %d", sgemm_tensor_variant_get((sgemm_tensor_variant)r)->name,
+                  i, which);
         CHECK(problem_check(&q));
         problem_free(&q);
         machine_free(a);
@@ -762,7 +778,7 @@ Test(prepared, statuses) {
   p.m = -1;
   cr_assert(sgemm_check(&p) == SGEMM_ERROR_MODE, "before m");
   p.op_b = 0;
-  cr_assert(sgemm_check(&p) == SGEMM_ERROR_OP_B, "behind op_b");
+  cr_assert(sgemm_check(&p) == SGEMM_ERROR_OP_B, "after op_b");
   for (mode = SGEMM_STRICT; mode <= SGEMM_TENSOR_FULL; mode++) {
     p = sgemm_params_init(SGEMM_N, SGEMM_N, 3, 5, 70);
     p.A = p.B = memory;
@@ -777,7 +793,7 @@ Test(prepared, statuses) {
     p.prepared_b = memory + 2;
     cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_PREPARED);
     p.workspace = memory + 1;
-    cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_WORKSPACE, "before prepared operands");
+    cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_WORKSPACE, "before pre-split operands");
     p.workspace = NULL;
     p.prepared_b = NULL;
     if (mode == SGEMM_STRICT) {
@@ -788,8 +804,8 @@ Test(prepared, statuses) {
     cr_assert(sgemm_prepare(&p, 'B', memory + 1, NULL) == SGEMM_ERROR_PREPARE_MEMORY);
     cr_assert(sgemm_prepare(&p, 'C', memory, NULL) == SGEMM_ERROR_WHICH);
     p.B = NULL;
-    cr_assert(sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_SUCCESS, "B plays no part");
-    cr_assert(sgemm_prepare(&p, 'B', memory, NULL) != SGEMM_SUCCESS, "there is no B");
+    cr_assert(sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_SUCCESS, "B is not used");
+    cr_assert(sgemm_prepare(&p, 'B', memory, NULL) != SGEMM_SUCCESS, "B is NULL");
     p.k = -1;
     cr_assert(sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_ERROR_K);
   }
@@ -827,11 +843,11 @@ Test(plan, statuses) {
   q.p.workspace_bytes = 112;
   cr_assert(sgemm_guard_query(&q.p, &reason, NULL) == SGEMM_ERROR_WORKSPACE);
   cr_assert(sgemm_guard_query(NULL, &reason, NULL) == SGEMM_ERROR_PARAMS);
-  q.p.workspace_bytes += 16;
   problem_free(&q);
 }
 
-/* sgemm_run() with all the workspace it asks for runs a tensor-core variant; with less it computes strict fp32. */
+/* sgemm_run() with the bytes of sgemm_workspace_query() runs a tensor-core variant; without workspace it computes
+   strict fp32. */
 Test(selection, workspace) {
   int mode;
   need_backend();
@@ -842,7 +858,8 @@ Test(selection, workspace) {
     float *c;
     int64_t bytes = 0, size;
     cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
-    for (size = 128; plan.tensor == SGEMM_TENSOR_VARIANT_NONE; size *= 2) { /* until the split pays on this device */
+    /* Doubles the size until a tensor-core variant is selected on this device. */
+    for (size = 128; plan.tensor == SGEMM_TENSOR_VARIANT_NONE; size *= 2) {
       need(size <= 4096, "device that selects a tensor mode");
       q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, size + 2, size + 12, 300, ROUNDING);
       q.p.mode = mode;
@@ -856,16 +873,16 @@ Test(selection, workspace) {
     CHECK(problem_run(&q, NULL));
     CHECK(problem_check(&q));
     cr_assert(reason_of(&q) == 0);
-    c = keep(&q);
+    c = copy_of_c(&q);
     q.p.workspace_bytes = 0;
     CHECK(problem_run(&q, NULL));
-    cr_assert(!kept(&q, c), "without workspace it is strict");
+    cr_assert(!equals_c(&q, c), "without workspace it is strict");
     free(c);
-    c = keep(&q);
+    c = copy_of_c(&q);
     run_strict(&q);
-    cr_assert(kept(&q, c));
+    cr_assert(equals_c(&q, c));
     free(c);
-    q.p.workspace_bytes = bytes; /* too little for the plan, enough for others perhaps */
+    q.p.workspace_bytes = bytes; /* 16 bytes less: another plan, perhaps of another variant */
     plan = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
     q.p.workspace_bytes = bytes - 16;
     less = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
@@ -926,9 +943,9 @@ Test(selection, variants) {
         cr_assert(mode != SGEMM_STRICT && k >= (mode == SGEMM_TENSOR ? 128 : 64) && m->code_arch >= 80);
         cr_assert(!v->wgmma || m->has_sm90a_code, "%s without wgmma", v->name);
         cr_assert(v->format == (mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6));
-        cr_assert(sum_k(v) <= 32 || (k >= 256 && plan.split_k == 1), "%s for k = %d in %d", v->name, (int)k,
+        cr_assert(k_per_set(v) <= 32 || (k >= 256 && plan.split_k == 1), "%s for k = %d in %d", v->name, (int)k,
                   plan.split_k);
-        cr_assert(v->format != SGEMM_FORMAT_fp16x3 || sum_k(v) <= 16 || k >= 16384 || plan.split_k == 1,
+        cr_assert(v->format != SGEMM_FORMAT_fp16x3 || k_per_set(v) <= 16 || k >= 16384 || plan.split_k == 1,
                   "%s for k = %d in %d", v->name, (int)k, plan.split_k);
         cr_assert(v->shared <= m->shared_per_block && plan.split_k >= 1);
         cr_assert(plan.stream_k == 0 && !plan.repack_a && !plan.repack_b, "the fallback has no workspace");

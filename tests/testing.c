@@ -17,17 +17,17 @@
 #include <unistd.h>
 #endif
 
-static const uint32_t POISON = 0x7fc0dead; /* a NaN whose payload no arithmetic produces */
+static const uint32_t POISON = 0x7fc0dead; /* a NaN with a payload that no arithmetic produces */
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
-problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t n, int64_t k, layer layer) {
+problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t n, int64_t k, data_kind kind) {
   problem q;
   memset(&q, 0, sizeof q);
   q.p = sgemm_params_init((sgemm_op)op_a, (sgemm_op)op_b, m, n, k);
   q.variant = variant;
   q.plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
-  q.layer = layer;
+  q.kind = kind;
   q.seed = 1;
   return q;
 }
@@ -65,7 +65,7 @@ const char *problem_fault(problem *q, const char *format, ...) {
                          (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (double)p->alpha, (double)p->beta,
                          (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
                          (long long)q->A.offset, (long long)q->B.offset, (long long)q->C.offset,
-                         q->layer == EXACT ? "exact" : "rounding", (unsigned long long)q->seed);
+                         q->kind == EXACT ? "exact" : "rounding", (unsigned long long)q->seed);
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(q->fault + n, sizeof q->fault - (size_t)n, format, arguments);
@@ -73,7 +73,7 @@ const char *problem_fault(problem *q, const char *format, ...) {
   return q->fault;
 }
 
-/* Sebastiano Vigna's splitmix64. */
+/* splitmix64 (Vigna 2015). */
 static uint64_t next_random(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -81,9 +81,9 @@ static uint64_t next_random(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
-static float next_value(uint64_t *state, layer layer) {
+static float next_value(uint64_t *state, data_kind kind) {
   const uint64_t r = next_random(state);
-  if (layer == EXACT)
+  if (kind == EXACT)
     return (float)((int)(r >> 33) % 17 - 8);
   return (float)((int64_t)(r >> 41) * 2 + 1 - (1 << 24)) * 0x1p-24f;
 }
@@ -97,18 +97,19 @@ int reduced(void) { return !is_set("SGEMM_TEST_FULL"); }
 
 static float *first_element(const matrix *x, float *image) { return image + x->guard + x->offset; }
 
-/* The host image of an operand whose op(X) is i_count x j_count: poison, and elements where `filled`. */
-static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, int64_t ld, int64_t batch,
-                        int64_t stride, int filled, layer layer, uint64_t *random) {
+/* Makes the host image of an operand X. op(X) is i_count x j_count. contiguous_rows: 1 if a row of op(X) is contiguous.
+   filled 0: every float stays NaN. */
+static void matrix_make(matrix *x, int contiguous_rows, int64_t i_count, int64_t j_count, int64_t ld, int64_t batch,
+                        int64_t stride, int filled, data_kind kind, uint64_t *random) {
   int64_t b, r, c, i;
-  x->rows = plain ? i_count : j_count;
-  x->width = plain ? j_count : i_count;
+  x->rows = contiguous_rows ? i_count : j_count;
+  x->width = contiguous_rows ? j_count : i_count;
   x->ld = ld;
   x->batch = batch;
   x->stride = stride;
-  x->row = plain ? ld : 1;
-  x->col = plain ? 1 : ld;
-  x->guard = x->fenced || is_set("SGEMM_TEST_UNGUARDED") ? 0 : GUARD;
+  x->row = contiguous_rows ? ld : 1;
+  x->col = contiguous_rows ? 1 : ld;
+  x->guard = x->guard_page || is_set("SGEMM_TEST_UNGUARDED") ? 0 : GUARD;
   x->count = 2 * x->guard + x->offset;
   if (x->rows > 0 && x->width > 0 && batch > 0)
     x->count += (x->rows - 1) * ld + x->width + (batch - 1) * stride;
@@ -121,42 +122,42 @@ static void matrix_make(matrix *x, int plain, int64_t i_count, int64_t j_count, 
     for (b = 0; b < batch; b++)
       for (r = 0; r < x->rows; r++)
         for (c = 0; c < x->width; c++)
-          first_element(x, x->before)[b * stride + r * ld + c] = next_value(random, layer);
+          first_element(x, x->before)[b * stride + r * ld + c] = next_value(random, kind);
 }
 
-/* 1 if the product has a part in the result: otherwise A and B must not be read. */
+/* 1 if the result depends on A and B; 0: a call may not read them. */
 static int has_product(const sgemm_params *p) { return p->alpha != 0.0f && p->k > 0; }
 
-/* Where B of op NN is repacked K-major because that is faster, as the selection does: see sgemm/select/workspace.h. */
+/* 1 if the selection repacks B of op NN K-major because the main loop is then faster: sgemm/select/workspace.h. */
 static int prefers_k_major_b(const sgemm_params *p) {
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   return p->op_a == SGEMM_N && p->op_b == SGEMM_N && (row_major ? p->m : p->n) > 2048 && p->k >= 512;
 }
 
-/* Completes a plan for operands that lie as q's do, and sizes the workspace. */
+/* Completes q->plan for the strides and the alignment of q's operands, and sets the bytes of the workspace. */
 static void complete_plan(problem *q) {
-  sgemm_params placed = q->p;
+  sgemm_params params = q->p;
   sgemm_plan plan;
-  placed.A = (const float *)16 + q->A.offset;
-  placed.B = (const float *)16 + q->B.offset;
-  placed.C = (float *)16 + q->C.offset;
+  params.A = (const float *)16 + q->A.offset;
+  params.B = (const float *)16 + q->B.offset;
+  params.C = (float *)16 + q->C.offset;
   if (is_tensor(q)) {
     sgemm_device device;
     cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
-    placed.mode = SGEMM_STRICT;
-    placed.workspace_bytes = 0; /* the tensor-core variant takes all of it */
-    plan = sgemm_select(&placed, SGEMM_STAGE_ANY, &device);
+    params.mode = SGEMM_STRICT;
+    params.workspace_bytes = 0; /* the fallback of a tensor-core variant has no workspace */
+    plan = sgemm_select(&params, SGEMM_STAGE_ANY, &device);
     q->plan.variant = plan.variant;
     q->plan.cluster_k = plan.cluster_k;
     q->p.workspace_bytes = sgemm_plan_workspace(&q->plan, &q->p);
   } else if (q->plan.split_k > 0) {
-    plan = sgemm_variant_plan(q->variant, &placed);
+    plan = sgemm_variant_plan(q->variant, &params);
     q->plan.repack_a = plan.repack_a;
-    q->plan.repack_b = plan.repack_b || (sgemm_variant_get(q->variant)->uses_tma && prefers_k_major_b(&placed));
-    q->p.workspace_bytes = sgemm_plan_workspace(&q->plan, &placed);
+    q->plan.repack_b = plan.repack_b || (sgemm_variant_get(q->variant)->uses_tma && prefers_k_major_b(&params));
+    q->p.workspace_bytes = sgemm_plan_workspace(&q->plan, &params);
   } else if (q->variant != SGEMM_VARIANT_NONE && sgemm_variant_get(q->variant)->uses_tma) {
-    plan = sgemm_variant_plan(q->variant, &placed);
-    q->p.workspace_bytes = sgemm_plan_workspace(&plan, &placed);
+    plan = sgemm_variant_plan(q->variant, &params);
+    q->p.workspace_bytes = sgemm_plan_workspace(&plan, &params);
   }
 }
 
@@ -164,43 +165,44 @@ void problem_make(problem *q) {
   sgemm_params *p = &q->p;
   const int row_major = p->order == SGEMM_ROW_MAJOR;
   uint64_t random = q->seed;
-  q->A.fenced = q->B.fenced = q->C.fenced = q->workspace.fenced = q->fenced;
+  q->A.guard_page = q->B.guard_page = q->C.guard_page = q->workspace.guard_page = q->guard_page;
   matrix_make(&q->A, (p->op_a == SGEMM_N) == row_major, p->m, p->k, p->lda, p->batch, p->stride_a, has_product(p),
-              q->layer, &random);
+              q->kind, &random);
   matrix_make(&q->B, (p->op_b == SGEMM_N) == row_major, p->k, p->n, p->ldb, p->batch, p->stride_b, has_product(p),
-              q->layer, &random);
-  matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->layer, &random);
+              q->kind, &random);
+  matrix_make(&q->C, row_major, p->m, p->n, p->ldc, p->batch, p->stride_c, p->beta != 0.0f, q->kind, &random);
   complete_plan(q);
   if (p->workspace_bytes > 0)
-    matrix_make(&q->workspace, 1, 1, p->workspace_bytes / 4, p->workspace_bytes / 4, 1, 0, 0, q->layer, &random);
+    matrix_make(&q->workspace, 1, 1, p->workspace_bytes / 4, p->workspace_bytes / 4, 1, 0, 0, q->kind, &random);
 }
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
-static float *fenced_alloc(size_t bytes) { return (float *)machine_alloc(bytes); }
-static void fenced_free(float *p, size_t bytes) {
+static float *guard_page_alloc(size_t bytes) { return (float *)machine_alloc(bytes); }
+static void guard_page_free(float *p, size_t bytes) {
   (void)bytes;
   machine_free(p);
 }
 
 #else
 
-/* Whole pages that end with the 16 bytes in which the operand ends, and behind them one that nobody may touch. */
-static size_t fenced_pages(size_t bytes) {
+/* Bytes of the whole pages that hold an operand. The operand's last 16 bytes end the last page. The next page has no
+   access rights. */
+static size_t whole_pages(size_t bytes) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   return (bytes + page - 1) / page * page;
 }
 
-static float *fenced_alloc(size_t bytes) {
-  const size_t size = fenced_pages(bytes), page = (size_t)sysconf(_SC_PAGESIZE);
+static float *guard_page_alloc(size_t bytes) {
+  const size_t size = whole_pages(bytes), page = (size_t)sysconf(_SC_PAGESIZE);
   char *p = (char *)mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED || mprotect(p + size, page, PROT_NONE) != 0)
     return NULL;
   return (float *)(p + size - (bytes + 15) / 16 * 16);
 }
 
-static void fenced_free(float *p, size_t bytes) {
-  const size_t size = fenced_pages(bytes), page = (size_t)sysconf(_SC_PAGESIZE);
+static void guard_page_free(float *p, size_t bytes) {
+  const size_t size = whole_pages(bytes), page = (size_t)sysconf(_SC_PAGESIZE);
   munmap((char *)p + (bytes + 15) / 16 * 16 - size, size + page);
 }
 
@@ -209,8 +211,8 @@ static void fenced_free(float *p, size_t bytes) {
 static void matrix_free(matrix *x) {
   free(x->before);
   free(x->after);
-  if (x->device != NULL && x->fenced)
-    fenced_free(x->device, (size_t)x->count * sizeof(float));
+  if (x->device != NULL && x->guard_page)
+    guard_page_free(x->device, (size_t)x->count * sizeof(float));
   else if (x->device != NULL)
     machine_free(x->device);
   x->before = x->after = x->device = NULL;
@@ -236,7 +238,7 @@ static int matrix_upload(matrix *x) {
   if (x->count == 0)
     return 0;
   if (x->device == NULL)
-    x->device = x->fenced ? fenced_alloc(bytes) : (float *)machine_alloc(bytes);
+    x->device = x->guard_page ? guard_page_alloc(bytes) : (float *)machine_alloc(bytes);
   return x->device == NULL || machine_upload(x->device, x->before, bytes) != 0;
 }
 
@@ -283,20 +285,21 @@ const char *problem_run(problem *q, sgemm_stream stream) {
   return fault != NULL ? fault : problem_download(q);
 }
 
-/* Bit for bit the same: otherwise which float, counted from the first element. */
+/* Compares a host image bit for bit. The sentence has the index of the first float that differs. Index 0 is the first
+   element. */
 static const char *check_unchanged(problem *q, const char *name, const matrix *x, const float *after) {
   int64_t i = 0;
   if (x->count == 0 || memcmp(x->before, after, (size_t)x->count * sizeof(float)) == 0)
     return NULL;
   while (memcmp(&x->before[i], &after[i], sizeof(float)) == 0)
     i++;
-  return problem_fault(q,
-                       "%s was written where nothing may be: float %lld of %lld from its first element, %g became %g",
-                       name, (long long)(i - x->guard - x->offset), (long long)(x->count - 2 * x->guard - x->offset),
-                       (double)x->before[i], (double)after[i]);
+  return problem_fault(
+      q, "%s was written where no write is allowed: float %lld of %lld from its first element, %g became %g", name,
+      (long long)(i - x->guard - x->offset), (long long)(x->count - 2 * x->guard - x->offset), (double)x->before[i],
+      (double)after[i]);
 }
 
-/* The workspace may hold anything afterwards, but not what is around it. */
+/* A call may write the workspace but not its guards. */
 static const char *check_workspace(problem *q) {
   const matrix *x = &q->workspace;
   if (x->count > 0)
@@ -304,22 +307,22 @@ static const char *check_workspace(problem *q) {
   return check_unchanged(q, "the workspace", x, x->after);
 }
 
-/* A NaN on either side of the last comparison makes it false. */
+/* 1 if got and want differ by at most bound, or are both NaN. A comparison with NaN is false. */
 static int agrees(double got, double want, double bound) {
   if (isnan(want))
     return isnan(got);
   return got == want || fabs(got - want) <= bound;
 }
 
-/* Each result against the reference, or against another implementation's C within twice the bound; and all else that
-   was downloaded against what was uploaded. */
+/* Compares each result with the reference or, where other is not NULL, with another implementation's C within twice the
+   bound. All other floats must equal what was uploaded. */
 static const char *check(problem *q, const float *other) {
   const sgemm_params *p = &q->p;
   const int64_t k_count = has_product(p) ? p->k : 0;
   const size_t results = (size_t)(p->n > 0 ? p->n : 1);
   double *B = (double *)malloc((size_t)(k_count + 2) * results * sizeof(double));
   double *sum = B + (size_t)k_count * results, *size = sum + results;
-  float *rest = (float *)malloc((size_t)q->C.count * sizeof(float)); /* C less its results */
+  float *rest = (float *)malloc((size_t)q->C.count * sizeof(float)); /* C as downloaded, results as uploaded */
   const char *fault = NULL;
   int64_t b, i, j, k, compared = 0;
   cr_assert(B != NULL && rest != NULL, "no memory for the reference");
@@ -346,13 +349,13 @@ static const char *check(problem *q, const float *other) {
         const double scaled = k_count > 0 ? alpha * sum[j] : 0.0, magnitude = k_count > 0 ? fabs(alpha) * size[j] : 0.0;
         const double want = p->beta != 0.0f ? scaled + beta * c : scaled;
         const double roundings = q->roundings > 0.0 ? q->roundings : (double)(p->k + 2);
-        const double bound = q->layer == EXACT ? 0.0 : roundings * 0x1p-24 * (magnitude + fabs(beta * c));
+        const double bound = q->kind == EXACT ? 0.0 : roundings * 0x1p-24 * (magnitude + fabs(beta * c));
         compared++;
         rest[at] = *before;
         if (!q->nonfinite && !isfinite(want))
           fault = problem_fault(q, "the reference of C(%lld, %lld) is not finite", (long long)i, (long long)j);
-        else if (q->layer == EXACT && isfinite(want) && (double)(float)want != want)
-          fault = problem_fault(q, "the reference of C(%lld, %lld) is no float", (long long)i, (long long)j);
+        else if (q->kind == EXACT && isfinite(want) && (double)(float)want != want)
+          fault = problem_fault(q, "the reference of C(%lld, %lld) is not exact in fp32", (long long)i, (long long)j);
         else if (other != NULL ? !agrees(got, (double)other[at], 2.0 * bound) : !agrees(got, want, bound))
           fault = problem_fault(q, "C(%lld, %lld) of matrix %lld is %.9g, want %.9g%s, bound %.3g", (long long)i,
                                 (long long)j, (long long)b, got, other != NULL ? (double)other[at] : want,
@@ -391,7 +394,7 @@ const char *problem_solve(problem *q, sgemm_stream stream) {
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
-/* cuBLAS is column-major: a row-major product is the transposed one with its operands in the other order. */
+/* cuBLAS is column-major. A row-major C = A B is the column-major C^T = B^T A^T, so A and B change places. */
 static int blas(const sgemm_params *p) {
   static cublasHandle_t handle;
   const int swap = p->order == SGEMM_ROW_MAJOR;
@@ -433,35 +436,36 @@ static const char *check_blas(problem *q) {
 
 const char *problem_check_blas(problem *q) {
   if (!has_product(&q->p))
-    return NULL; /* OpenBLAS 0.3.21 multiplies small A and B by alpha = 0, so that their NaNs stay */
+    return NULL; /* OpenBLAS 0.3.21 multiplies small A and B although alpha = 0, so a NaN in them reaches C */
   return check_blas(q);
 }
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
-static int64_t ring(int tile, int i) {
+/* The sizes around a tile, where edge code begins and ends. */
+static int64_t boundary_size(int tile, int i) {
   const int64_t sizes[5] = {1, tile - 1, tile, tile + 1, 2 * tile + 1};
   return sizes[i];
 }
 
-/* A case of a sweep, as numbers of what it takes from each list. */
-typedef struct choice {
-  int m, n, k;   /* of ring() */
-  int ops, pair; /* of op(A) and op(B), of (alpha, beta) */
-  int a, b, c;   /* surplus of lda, ldb, ldc */
-} choice;
+/* A case of a sweep: for each factor the index of its value. */
+typedef struct factors {
+  int m, n, k;   /* index for boundary_size() */
+  int ops, pair; /* op pair, pair (alpha, beta) */
+  int a, b, c;   /* padding of lda, ldb, ldc */
+} factors;
 
-/* The full tier: each shape once with each pair of ops. */
-enum { SHAPES = 5 * 5 * 5, ROUNDS = 4, CASES = SHAPES * ROUNDS };
+/* The full tier: each shape once with each op pair. */
+enum { SHAPES = 5 * 5 * 5, OP_PAIRS = 4, CASES = SHAPES * OP_PAIRS };
 
-static choice choice_of(int i) {
-  const int round = i / SHAPES;
-  choice c;
+static factors factors_of(int i) {
+  const int pass = i / SHAPES;
+  factors c;
   c.m = i / 25 % 5;
   c.n = i / 5 % 5;
   c.k = i % 5;
-  c.ops = (c.m + 2 * c.n + 3 * c.k + round) % 4;
-  c.pair = (c.m + c.n + c.k + round) % 5;
+  c.ops = (c.m + 2 * c.n + 3 * c.k + pass) % 4;
+  c.pair = (c.m + c.n + c.k + pass) % 5;
   c.a = i % 3;
   c.b = i / 3 % 3;
   c.c = i / 9 % 3;
@@ -469,48 +473,49 @@ static choice choice_of(int i) {
 }
 
 /* The quick tier: an orthogonal array of 25 rows, six columns of five values and strength 2 (K. A. Bush, Orthogonal
-   arrays of index unity, 1952). Any two of m, n, k, the ops and (alpha, beta) take each pair of their values; so do the
-   ops and the surplus of each leading dimension. The two layers differ in k and in (alpha, beta). */
+   arrays of index unity, 1952). Any two of m, n, k, the ops and (alpha, beta) take each pair of their values. The ops
+   and the padding of each leading dimension take each pair too. EXACT and ROUNDING have different arrays: k and (alpha,
+   beta) differ. */
 enum { REDUCED_CASES = 5 * 5 };
 
-static choice reduced_choice_of(int i, layer layer) {
-  const int x = i / 5 % 5, y = i % 5, ops = (x + 3 * y) % 5, surplus = (x + 4 * y) % 5;
-  choice c;
+static factors reduced_factors_of(int i, data_kind kind) {
+  const int x = i / 5 % 5, y = i % 5, ops = (x + 3 * y) % 5, padding = (x + 4 * y) % 5;
+  factors c;
   c.m = x;
   c.n = y;
-  c.k = (x + y + (layer == ROUNDING)) % 5;
+  c.k = (x + y + (kind == ROUNDING)) % 5;
   c.ops = ops < 4 ? ops : x % 4;
-  c.pair = (x + 2 * y + 2 * (layer == ROUNDING)) % 5;
-  c.a = surplus % 3;
-  c.b = (surplus + x) % 3;
-  c.c = (surplus + y) % 3;
+  c.pair = (x + 2 * y + 2 * (kind == ROUNDING)) % 5;
+  c.a = padding % 3;
+  c.b = (padding + x) % 3;
+  c.c = (padding + y) % 3;
   return c;
 }
 
-int sweep(problem *q, sgemm_variant variant, layer layer, int i) {
+int sweep(problem *q, sgemm_variant variant, data_kind kind, int i) {
   static const float pairs[5][2] = {{1.0f, 0.0f}, {1.0f, 1.0f}, {0.0f, 0.5f}, {0.5f, 0.0f}, {-0.7f, 1.3f}};
-  static const int surplus[3] = {0, 1, PRIME};
+  static const int padding[3] = {0, 1, PRIME};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const choice c = reduced() ? reduced_choice_of(i, layer) : choice_of(i);
+  const factors c = reduced() ? reduced_factors_of(i, kind) : factors_of(i);
   const int transposed = i % 2 ? SGEMM_T : SGEMM_C;
-  const int64_t m = ring(v->BM > 1 ? v->BM : 4, c.m);
-  int64_t n = ring(v->BN > 1 ? v->BN : 4, c.n), k = ring(v->BK > 1 ? v->BK : 8, c.k);
+  const int64_t m = boundary_size(v->BM > 1 ? v->BM : 4, c.m);
+  int64_t n = boundary_size(v->BN > 1 ? v->BN : 4, c.n), k = boundary_size(v->BK > 1 ? v->BK : 8, c.k);
   if (i >= (reduced() ? REDUCED_CASES : CASES))
     return 0;
   while (n == m)
-    n += 5; /* no shape comes twice: see covers_what_it_claims of model_test.c */
+    n += 5; /* each shape comes once, with different m, n and k */
   while (k == m || k == n)
     k += 5;
-  *q = problem_of(variant, c.ops / 2 ? transposed : SGEMM_N, c.ops % 2 ? transposed : SGEMM_N, m, n, k, layer);
+  *q = problem_of(variant, c.ops / 2 ? transposed : SGEMM_N, c.ops % 2 ? transposed : SGEMM_N, m, n, k, kind);
   q->p.alpha = pairs[c.pair][0];
   q->p.beta = pairs[c.pair][1];
-  if (layer == EXACT && c.pair == 4) { /* exact in binary, unlike 0.7 and 1.3 */
+  if (kind == EXACT && c.pair == 4) { /* -0.7 and 1.3 are not exact in binary */
     q->p.alpha = -0.75f;
     q->p.beta = 1.25f;
   }
-  q->p.lda += surplus[c.a];
-  q->p.ldb += surplus[c.b];
-  q->p.ldc += surplus[c.c];
+  q->p.lda += padding[c.a];
+  q->p.ldb += padding[c.b];
+  q->p.ldc += padding[c.c];
   q->seed = (uint64_t)i + 1;
   return 1;
 }
@@ -552,8 +557,9 @@ void need(int present, const char *what) {
 
 void need_backend(void) { need(machine_present(), machine_name()); }
 
-/* Without a device the tests are skipped before each becomes a process that loads cuBLAS to find none, unless they are
-   marked to run ANYWHERE. Criterion keeps the reason of a skip to itself. */
+/* Disables all tests but those marked ANYWHERE if there is no device. Otherwise Criterion starts a process for each
+   test, and each process loads cuBLAS before it finds no device. Criterion prints no reason of a skip, so this hook
+   does. */
 ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
   if (machine_present())
     return;

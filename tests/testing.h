@@ -1,5 +1,5 @@
-/* testing.h: a multiplication with everything a test needs around it: guarded operands, a reference in double, and a
-   sentence for whatever is wrong. The same for the GPU (MACHINE_CUDA=1) and the CPU model.
+/* testing.h: runs one multiplication on the GPU (MACHINE_CUDA=1) or on the CPU model, and checks it. A problem has
+   guarded operands. The reference is computed in double. A fault is reported as a sentence.
 
      problem q = problem_of(variant, SGEMM_N, SGEMM_T, m, n, k, EXACT);
      q.p.lda += 7;                            any field of sgemm_params but the pointers
@@ -8,8 +8,9 @@
      CHECK(problem_check(&q));                every result, and every byte that is not one
      problem_free(&q);
 
-   Whatever must not be read holds a NaN: padding, guards, C where beta = 0, A and B where alpha = 0, the workspace. The
-   workspace has the bytes of q.plan where one is set, otherwise as many as q.p.workspace_bytes asks for. */
+   Memory that a call may not read holds NaN: padding, guards, C where beta = 0, A and B where alpha = 0, and the
+   workspace before the call. The workspace is as large as the plan of q.plan or of a tma variant requires, otherwise
+   q.p.workspace_bytes. */
 #ifndef TESTING_H
 #define TESTING_H
 
@@ -18,7 +19,7 @@
 
 #include <criterion/criterion.h>
 
-/* Every function that returns a sentence returns NULL if all is well. */
+/* A function that returns a sentence returns NULL if there is no fault. */
 #define CHECK(call)                                                                                                    \
   do {                                                                                                                 \
     const char *fault = (call);                                                                                        \
@@ -27,8 +28,8 @@
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
-/* VARIANT_IF(stage, production)(code) keeps the code of the variants that SGEMM_STAGE compiles. SGEMM__SAME stands beside the
-   table of stages. */
+/* VARIANT_IF(stage, production)(code) keeps the code if SGEMM_STAGE compiles the variant. sgemm/variants.h defines
+   SGEMM__SAME. */
 #define KEEP_0(...)
 #define KEEP_1(...) __VA_ARGS__
 #define KEEP2(condition) KEEP_##condition
@@ -43,93 +44,96 @@
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
-enum { GUARD = 4096 }; /* poisoned floats before and behind each operand: a write within 16 KiB is seen */
-enum { PRIME = 7 };    /* a leading dimension's odd surplus; T + 1 + 7 is a multiple of 4, so vector paths run too */
+enum { GUARD = 4096 }; /* NaN floats before and behind each operand: a write up to 16 KiB away is detected */
+enum { PRIME = 7 };    /* odd padding of a row in floats; T + 1 + 7 is a multiple of 4, so vector paths run too */
 
-/* EXACT: integers in [-8, 8], for which every order of summation is exact; results must be equal.
-   ROUNDING: uniform in (-1, 1); |error| <= (k + 2) 2^-24 (|alpha| |A| |B| + |beta| |C|) in any order of summation, a
-   rounding for each of k FMAs, for alpha and for beta (Higham, Accuracy and Stability of Numerical Algorithms, 3.1). */
-typedef enum layer { EXACT, ROUNDING } layer;
+/* Elements of the operands, and the bound of the check.
+     EXACT     Integers in [-8, 8]. Every order of summation is exact, so results must equal the reference.
+     ROUNDING  Uniform in (-1, 1). In every order of summation |error| <= (k + 2) 2^-24 (|alpha| |A| |B| + |beta| |C|):
+               a rounding for each of k FMAs, one for alpha and one for beta (Higham 2002, 3.1). */
+typedef enum data_kind { EXACT, ROUNDING } data_kind;
 
 /* One operand with its guards, as stored. */
 typedef struct matrix {
-  int64_t rows, width, ld, batch, stride; /* stored rows of `width` elements: columns where column-major */
-  int64_t row, col;                       /* from element (i, j) of op(X) to (i + 1, j) and (i, j + 1) */
-  int64_t offset;                         /* floats beyond 16-byte alignment */
-  int64_t guard;                          /* GUARD; 0 where fenced, or with SGEMM_TEST_UNGUARDED=1 for a sanitizer */
-  int fenced;                             /* 1: the device's copy ends where its memory ends */
+  int64_t rows, width, ld, batch, stride; /* stored rows of `width` elements; column-major: stored columns */
+  int64_t row, col;                       /* floats from element (i, j) of op(X) to (i + 1, j), and to (i, j + 1) */
+  int64_t offset;                         /* floats from a 16-byte boundary to the first element */
+  int64_t guard;                          /* GUARD; 0 with a guard page, or if SGEMM_TEST_UNGUARDED=1 (sanitizers) */
+  int guard_page;                         /* 1: a page without access rights follows the backend's copy */
   int64_t count;                          /* floats in all, guards included */
-  float *before, *after;                  /* the whole of it on the host, as uploaded and as downloaded */
-  float *device;                          /* its copy in the backend's memory */
+  float *before, *after;                  /* host images of all floats: as uploaded, and as downloaded */
+  float *device;                          /* the copy in the backend's memory */
 } matrix;
 
 typedef struct problem {
   sgemm_params p;
-  sgemm_variant variant; /* SGEMM_VARIANT_NONE: whatever sgemm_run() selects */
-  sgemm_plan plan;       /* split_k 0: none is set, and sgemm_run_variant() makes its own */
-  layer layer;
-  double roundings; /* where not 0, in place of k + 2 in the bound of ROUNDING */
+  sgemm_variant variant; /* SGEMM_VARIANT_NONE: sgemm_run() selects one */
+  sgemm_plan plan;       /* split_k 0: no plan is set, and the library makes one */
+  data_kind kind;
+  double roundings; /* 0: the bound of ROUNDING has k + 2 roundings; otherwise it has this number of them */
   uint64_t seed;
-  int nonfinite; /* 1: the reference may hold NaN and Inf, which results must then match */
-  int fenced;    /* 1: no guards; the CPU model faults at an access behind the 16 bytes that hold an operand's end */
+  int nonfinite;  /* 1: the reference may hold NaN and Inf, and results must match them */
+  int guard_page; /* 1: no guards; on the CPU an access behind an operand's last 16 bytes ends the test */
   matrix A, B, C, workspace;
   char fault[768];
 } problem;
 
-problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t n, int64_t k, layer layer);
+problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t n, int64_t k, data_kind kind);
 
-/* 1 if plans of a variant may have a split_k above 1, or in tma a stream_k above 1. */
+/* 1 if plans of a variant may have split_k > 1, or in stage tma stream_k > 1. */
 int can_split(const sgemm_variant_info *v);
 
-/* Sets a plan. problem_make() adds what depends on how the operands lie: the operands that a variant of tma repacks,
-   and the strict fallback of a tensor-core variant. split: the plan's split_k, or in tma its stream_k, where 1 is off.
-   */
+/* Sets a plan. problem_make() adds the fields that depend on strides and alignment: the operands that a tma variant
+   repacks, and the strict fallback of a tensor-core variant. split: the plan's split_k, or in stage tma its stream_k
+   (1: off). */
 void problem_plan(problem *q, int cluster_k, int split);
 void problem_plan_tensor(problem *q, sgemm_tensor_variant tensor, int split_k);
 
 void problem_make(problem *q);
 void problem_free(problem *q);
 
-/* The element (i, j) of op(X), or of C, in matrix b of the batch: before it is uploaded, after it was downloaded. */
+/* Element (i, j) of op(X), or of C, in matrix b of the batch: element() in the image to upload, result() in the
+   downloaded C. */
 float *element(const matrix *x, int64_t b, int64_t i, int64_t j);
 float result(const problem *q, int64_t b, int64_t i, int64_t j);
 
-const char *problem_upload(problem *q);   /* afterwards q->p holds the backend's pointers */
+const char *problem_upload(problem *q);   /* sets the pointers of q->p to the backend's memory */
 const char *problem_download(problem *q); /* waits for all work first */
 const char *problem_run(problem *q, sgemm_stream stream);
 const char *problem_check(problem *q);
 const char *problem_solve(problem *q, sgemm_stream stream); /* make, run, check and free */
 
-/* Compares with the backend's BLAS (OpenBLAS, cuBLAS), after a run: each is within the bound of the true result, so
-   they are at most twice the bound apart. */
+/* After a run, compares with the backend's BLAS (OpenBLAS or cuBLAS). Both results are within the bound of the exact
+   result, so they differ by at most twice the bound. */
 const char *problem_check_blas(problem *q);
 
-/* A sentence: the printed reason, with the problem before it. */
+/* Prints a sentence to q->fault and returns it: the parameters of the problem, then the fault. */
 const char *problem_fault(problem *q, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Cases ------------------------------------------------------------------------------------------------------- */
 
-/* 1 in the quick tier, whose tests take few cases; 0 with SGEMM_TEST_FULL=1 in the environment. */
+/* 1 in the quick tier, which runs fewer cases; 0 with SGEMM_TEST_FULL=1 in the environment. */
 int reduced(void);
 
-/* The i-th case of a variant's sweep: m, n, k from the ring 1, T - 1, T, T + 1, 2T + 1 of its own tile, pairwise
-   different; ops, (alpha, beta) and leading dimensions change from case to case, so that each meets each. 500 cases, 25
-   in the quick tier. 0: no such case. */
-int sweep(problem *q, sgemm_variant variant, layer layer, int i);
+/* Sets case i of a variant's sweep; returns 0 if there is none. A sweep has 500 cases, in the quick tier 25. Each of m,
+   n and k is one of 1, T - 1, T, T + 1 and 2T + 1, where T is the variant's tile size along it. Where two are equal, n
+   or k grows by multiples of 5 until all three differ. The cases combine each op pair with each (alpha, beta) and each
+   padding of a leading dimension. */
+int sweep(problem *q, sgemm_variant variant, data_kind kind, int i);
 
 /* ---- Schedules --------------------------------------------------------------------------------------------------- */
 
-/* Ways to run the same call that must not show in its bits: streams of the GPU (the default one and four others),
-   orders of the CPU model's threads (forward, backward, three shuffles). Sets the way and returns the stream for it. */
+/* A schedule may not change the bits of a result. On a GPU it is a stream: the default one or one of four others. On
+   the CPU model it is an order of the threads: forward, backward or one of three shuffles. */
 enum { SCHEDULES = 5, REDUCED_SCHEDULES = 3 };
-int schedules(void); /* how many of them a test takes that runs the same call on each */
-sgemm_stream schedule(int i);
+int schedules(void);          /* the number of schedules of the tier */
+sgemm_stream schedule(int i); /* sets schedule i and returns its stream */
 
-/* Skips the test where the backend lacks something; with SGEMM_REQUIRE_GPU=1 in the environment, fails it. */
+/* Skips the test if present is 0; fails it with SGEMM_REQUIRE_GPU=1 in the environment. */
 void need(int present, const char *what);
 void need_backend(void); /* needs a GPU where MACHINE_CUDA is 1 */
 
-/* Test(suite, case, ANYWHERE) runs also where there is no device; without it need_backend() is understood. */
+/* Test(suite, case, ANYWHERE) runs without a device too. Every other test is skipped there. */
 #define ANYWHERE .description = "anywhere"
 
 #endif

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The calibration chooses well among the committed times; a fit has the form of calibration_h200.h; wrong arguments
-# are refused.
+# With the committed calibration the selection chooses plans that are nearly the fastest of the measured ones. A fit has
+# the form of calibration_h200.h. Wrong arguments are refused.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 tune=$(realpath "$1") times=$root/docs/measurements/tune_h200.csv
 
-# says NAME SENTENCE ARGUMENT...: exit status 2, that one line on stderr and nothing on stdout.
+# says NAME SENTENCE ARGUMENT...: the tool exits with status 2, prints one line to stderr and nothing to stdout.
 says() {
   local status=0
   "$tune" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
@@ -20,20 +20,21 @@ says "no such file" "tune: $work/none.csv: cannot be read" check "$work/none.csv
 echo "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds" > "$work/empty.csv"
 says "no times" "tune: $work/empty.csv: no times of variants that the table has" fit "$work/empty.csv"
 
-# Among the committed times, the plans of the least estimate take less than 5 % longer than the fastest, in geometric
-# mean.
+# Measured times of docs/measurements/tune_h200.csv: the plans with the least estimate take less than 5 % longer than
+# the fastest plans, in geometric mean over the shapes.
 "$tune" check "$times" 2> "$work/check"
 longer=$(sed -nE 's/.*the plans chosen take ([0-9.]+) % longer.*/\1/p' "$work/check")
 same "the committed calibration" yes "$(awk -v x="$longer" 'BEGIN { print x != "" && x < 5 ? "yes" : "no: " x " % longer" }')"
 
-# The same times with the columns of this version: planes of a variant of tma are its stream_k, 1 means off.
+# The committed file has older columns: `ranks` is cluster_k; `planes` is split_k, or stream_k of a tma variant (1:
+# off). A file with the present columns must give equal results.
 awk -F, -v OFS=, 'NR == 1 { print "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds"; next }
   $6 ~ /^sgemm_tma_/ { print $1, $2, $3, $4, $5, $6, $7, 1, ($8 > 1 ? $8 : 0), $9; next }
   { print $1, $2, $3, $4, $5, $6, $7, $8, 0, $9 }' "$times" > "$work/times.csv"
 "$tune" check "$work/times.csv" 2> "$work/check2"
 same "columns of both versions" "$(cat "$work/check")" "$(cat "$work/check2")"
 
-# A fit differs from calibration_h200.h in nothing but numbers.
+# A fit differs from calibration_h200.h in its numbers alone.
 numbers() { sed -E 's/ *-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?,? +\/\*/ number \/*/; s/, *[0-9.]+, *[0-9.]+\) *(\\?)$/, numbers) \1/'; }
 "$tune" fit "$times" > "$work/fitted" 2> "$work/fit"
 same "form of a fit" \

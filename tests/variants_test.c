@@ -1,5 +1,5 @@
-/* Every variant that SGEMM_STAGE compiles, against the contract in sgemm.h: one suite a property, one test a variant. A
-   variant added to SGEMM_VARIANTS is tested without a line here. */
+/* Tests of the contract in sgemm.h for every variant that SGEMM_STAGE compiles. A Criterion suite is a property, a test
+   is a variant. A new row of SGEMM_VARIANTS is tested without a change of this file. */
 #include "tests/testing.h"
 
 #include <float.h>
@@ -15,7 +15,7 @@ static uint32_t bits(float x) {
   return u;
 }
 
-/* The variant's tile, with a k to test where it has none of its own, and four rows or columns of C where it has one. */
+/* The variant with test sizes in place of a tile size of 1: BM and BN 4, BK 8. */
 static sgemm_variant_info tile_of(sgemm_variant variant) {
   sgemm_variant_info v = *sgemm_variant_get(variant);
   v.BK = v.BK > 1 ? v.BK : 8;
@@ -26,21 +26,21 @@ static sgemm_variant_info tile_of(sgemm_variant variant) {
 
 /* ---- Properties -------------------------------------------------------------------------------------------------- */
 
-/* x x - (1 + 2^-11) for x = 1 + 2^-12 is 2^-24: only an FMA in full fp32 finds it. A product rounded on its own gives
-   0, and TF32 takes x for 1. The two terms are four k apart, over which tma interleaves k across lanes, or the k of all
-   lanes of gemv apart. */
+/* x * x - (1 + 2^-11) with x = 1 + 2^-12 is 2^-24. Only an fp32 FMA gives this result: a rounded product gives 0, and
+   TF32 rounds x to 1. The distance of the two terms along k makes one lane compute both: 4 k in stage tma, where k is
+   interleaved across 4 lanes, BK in stage gemv. */
 static void fused(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const int64_t apart = v->stage == SGEMM_STAGE_gemv ? v->BK : 4;
-  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, apart + 1, EXACT);
+  const int64_t distance = v->stage == SGEMM_STAGE_gemv ? v->BK : 4;
+  problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, distance + 1, EXACT);
   int64_t i, k;
   problem_make(&q);
   for (i = 0; i < 5; i++) {
-    for (k = 1; k < apart; k++)
+    for (k = 1; k < distance; k++)
       *element(&q.A, 0, i % 3, k) = 0.0f;
     *element(&q.A, 0, i % 3, 0) = -(1.0f + 0x1p-11f);
     *element(&q.B, 0, 0, i) = 1.0f;
-    *element(&q.A, 0, i % 3, apart) = *element(&q.B, 0, apart, i) = 1.0f + 0x1p-12f;
+    *element(&q.A, 0, i % 3, distance) = *element(&q.B, 0, distance, i) = 1.0f + 0x1p-12f;
   }
   CHECK(problem_run(&q, NULL));
   CHECK(problem_check(&q));
@@ -67,7 +67,7 @@ static void shapes_rounding(sgemm_variant variant) {
   }
 }
 
-/* alpha = 0 or k = 0: C = beta * C to the bit, whatever alpha, A and B hold. */
+/* alpha = 0 or k = 0: C = beta * C bit for bit, for any alpha, A and B. */
 static void nan_rules_scaling(sgemm_variant variant, int op_a, int op_b, float alpha, float beta, int64_t k) {
   static const float values[] = {-0.0f, 0.0f, 1.0f, -3.0f, 1e-40f, FLT_MAX, INFINITY, NAN};
   enum { VALUES = sizeof values / sizeof *values };
@@ -85,13 +85,13 @@ static void nan_rules_scaling(sgemm_variant variant, int op_a, int op_b, float a
     for (j = 0; j < q.p.n; j++) {
       const float got = result(&q, 0, i, j), want = beta == 0.0f ? 0.0f : beta * values[(i + j) % VALUES];
       if (isnan(want) ? !isnan(got) : bits(got) != bits(want))
-        CHECK(problem_fault(&q, "C(%d, %d) is %g, want %g to the bit", (int)i, (int)j, (double)got, (double)want));
+        CHECK(problem_fault(&q, "C(%d, %d) is %g, want %g bit for bit", (int)i, (int)j, (double)got, (double)want));
     }
   problem_free(&q);
 }
 
-/* NaN and Inf at the corners and edges of A, B and C spread over their row or column and no further, as they do through
-   a plain dot product; Inf * 0 and Inf - Inf are NaN. split 0: as sgemm_run_variant() runs the variant. */
+/* NaN and Inf at corners and edges of A, B and C reach their row or column of C and no other result, as in a dot
+   product. Inf * 0 and Inf - Inf are NaN. split 0: sgemm_run_variant() makes the plan. */
 static void nan_rules_spreading(sgemm_variant variant, int op_a, int op_b, float alpha, float beta, int cluster_k,
                                 int split) {
   const sgemm_variant_info v = tile_of(variant);
@@ -141,14 +141,15 @@ static void nan_rules(sgemm_variant variant) {
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, 1.0f, NAN, 0, 0);
 }
 
-/* More rows of tiles than two raster groups, the last group not full, and several columns of tiles. */
+/* 3 raster groups, the last one with fewer tile rows, and 3 tile columns. */
 static void raster_groups(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   problem q = problem_of(variant, SGEMM_N, SGEMM_N, 33 * v.BM + 1, 2 * v.BN + 2, 3, EXACT);
   CHECK(problem_solve(&q, NULL));
 }
 
-/* Leading dimensions that suit 128-bit accesses, at pointers that do or do not. No access reaches beyond an operand. */
+/* Leading dimensions are multiples of 4, so the alignment of the pointers alone decides whether 128-bit accesses are
+   legal. No access goes beyond the 16 bytes in which an operand ends. */
 static void alignment(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   int a, b;
@@ -159,21 +160,24 @@ static void alignment(sgemm_variant variant) {
       q.A.offset = a;
       q.B.offset = b;
       q.C.offset = a ^ b;
-      q.fenced = 1;
+      q.guard_page = 1;
       q.p.alpha = 0.5f;
       q.p.beta = b % 2 ? 1.0f : 0.0f;
       CHECK(problem_solve(&q, NULL));
     }
 }
 
-/* How the matrices of a batch lie: one behind the other, with a gap that breaks alignment, all the same one, or the
-   rows of all side by side. */
-typedef enum layout { PACKED, GAP, SHARED, INTERLEAVED } layout;
+/* The matrices of a batch in memory.
+     PACKED       one behind the other
+     GAP          one behind the other with a gap of PRIME floats, so that not all start on 16 bytes
+     STRIDE_0     one matrix for the whole batch
+     INTERLEAVED  row i of all matrices, then row i + 1 of all matrices */
+typedef enum layout { PACKED, GAP, STRIDE_0, INTERLEAVED } layout;
 
-static void lay(layout layout, int64_t batch, int64_t *ld, int64_t *stride) {
+static void set_layout(layout layout, int64_t batch, int64_t *ld, int64_t *stride) {
   if (layout == GAP)
     *stride += PRIME;
-  if (layout == SHARED)
+  if (layout == STRIDE_0)
     *stride = 0;
   if (layout == INTERLEAVED) {
     *stride = *ld;
@@ -182,29 +186,29 @@ static void lay(layout layout, int64_t batch, int64_t *ld, int64_t *stride) {
 }
 
 static void batches(sgemm_variant variant) {
-  static const layout layouts[][3] = {{PACKED, PACKED, PACKED},  {GAP, GAP, GAP},
-                                      {SHARED, PACKED, PACKED},  {PACKED, SHARED, GAP},
-                                      {SHARED, SHARED, PACKED},  {INTERLEAVED, INTERLEAVED, INTERLEAVED},
+  static const layout layouts[][3] = {{PACKED, PACKED, PACKED},     {GAP, GAP, GAP},
+                                      {STRIDE_0, PACKED, PACKED},   {PACKED, STRIDE_0, GAP},
+                                      {STRIDE_0, STRIDE_0, PACKED}, {INTERLEAVED, INTERLEAVED, INTERLEAVED},
                                       {PACKED, GAP, INTERLEAVED}};
   enum { LAYOUTS = sizeof layouts / sizeof *layouts };
   const sgemm_variant_info v = tile_of(variant);
   int c;
-  for (c = 0; c < (v.uses_tma ? 2 : 1) * LAYOUTS; c++) { /* the second time with operands that have to be packed */
+  for (c = 0; c < (v.uses_tma ? 2 : 1) * LAYOUTS; c++) { /* the second pass has operands that need packing */
     const int i = c % LAYOUTS, odd = c / LAYOUTS;
     problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v.BM + 4 + odd, v.BN + 8 + odd, v.BK + 12 + odd,
                            EXACT);
     q.p.batch = 3;
     q.p.beta = i % 2 ? 0.5f : 0.0f;
-    lay(layouts[i][0], q.p.batch, &q.p.lda, &q.p.stride_a);
-    lay(layouts[i][1], q.p.batch, &q.p.ldb, &q.p.stride_b);
-    lay(layouts[i][2], q.p.batch, &q.p.ldc, &q.p.stride_c);
+    set_layout(layouts[i][0], q.p.batch, &q.p.lda, &q.p.stride_a);
+    set_layout(layouts[i][1], q.p.batch, &q.p.ldb, &q.p.stride_b);
+    set_layout(layouts[i][2], q.p.batch, &q.p.ldc, &q.p.stride_c);
     CHECK(problem_solve(&q, schedule(i)));
   }
 }
 
-/* Shapes that suit no way to split k: a single step of BK, less than one, so few that blocks of the cluster and
-   partitions have no k, and a number of steps that neither cluster_k nor split_k divides; with edges of m and n, or a
-   part of one tile. */
+/* Shapes at the limits of cluster_k and split_k: k of one k-step, of less than one, of so few that blocks of a cluster
+   and partitions have no k, and a number of k-steps that neither cluster_k nor split_k divides. m and n are smaller or
+   larger than a tile. */
 enum { PLAN_SHAPES = 6 };
 
 static problem plan_problem(sgemm_variant variant, int shape, int cluster_k, int split, int ops) {
@@ -223,7 +227,7 @@ static problem plan_problem(sgemm_variant variant, int shape, int cluster_k, int
   return q;
 }
 
-/* A case of a variant's plans: the c-th way to fill in all else that a call may ask for. */
+/* Runs a plan on a shape. The other parameters of the call change with c. */
 static void plan_case(sgemm_variant variant, int cluster_k, int split, int shape, int c) {
   static const float pairs[4][2] = {{1.0f, 0.0f}, {-0.75f, 1.25f}, {0.0f, 0.5f}, {0.5f, 0.0f}};
   problem q = plan_problem(variant, shape, cluster_k, split, (c / PLAN_SHAPES + shape) % 4);
@@ -246,9 +250,10 @@ static void plan_case(sgemm_variant variant, int cluster_k, int split, int shape
   CHECK(problem_solve(&q, schedule(c)));
 }
 
-/* Stream-K over six tiles, or twelve, by fewer blocks and by more, with and without a common divisor; by so many more
-   than there are iterations that some blocks have no unit; where a unit's part of an iteration, left out, makes it
-   begin with the next tile; and by so many that several warps sum a tile's partial results. */
+/* Stream-K over 6 tiles, or 12 in a batch of 2. The number of units is smaller or larger than the number of tiles, with
+   and without a common divisor. With 100 units for 72 iterations some persistent blocks have no unit. With 100 units
+   for 108 iterations several warps sum the partial tiles of a tile. With 25 units, rounding to whole iterations makes a
+   unit begin with the next tile. */
 static void stream_k_tiles(sgemm_variant variant) {
   static const int blocks[6] = {4, 9, 10, 100, 25, 100}, steps[6] = {5, 5, 5, 5, 5, 8};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -264,9 +269,9 @@ static void stream_k_tiles(sgemm_variant variant) {
   }
 }
 
-/* Five tiles by two persistent blocks, of a k so long that each leaves after one tile, and the next two share the last.
-   */
-static void blocks_leave(sgemm_variant variant) {
+/* Five tiles on two persistent blocks. k is so long that tiles_per_block is small: a block ends after it, the next
+   block takes its slot, and the last two share the last tile. */
+static void tiles_per_block(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   problem q = problem_of(variant, OPS[0][0], OPS[0][1], 3, 4 * v->BN + 3, 32768, EXACT);
   q.p.beta = 2.0f;
@@ -274,7 +279,7 @@ static void blocks_leave(sgemm_variant variant) {
   CHECK(problem_solve(&q, schedule(0)));
 }
 
-/* Every plan that the variant can do, each on each of these shapes and with each pair of ops. */
+/* Every cluster_k, and several split_k, that the variant supports, each on each shape. */
 static void plans(sgemm_variant variant) {
   static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -287,11 +292,11 @@ static void plans(sgemm_variant variant) {
   if (v->uses_tma)
     stream_k_tiles(variant);
   if (v->uses_tma && v->BM * v->BN == 1024)
-    blocks_leave(variant); /* the variant whose tiles take the CPU the least time */
+    tiles_per_block(variant); /* only the variant with the shortest time on the CPU */
 }
 
-/* k as long as it takes for sgemm_run_variant() to use each cluster_k; and such that k ends in the middle of a step,
-   which tma may leave out, or one element later. */
+/* k is so long that sgemm_run_variant() uses each cluster_k. In stage tma k ends in the middle of a k-step, whose
+   second half the kernel may skip, or one element later. */
 static void long_k(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   int cluster_k, i;
@@ -305,7 +310,7 @@ static void long_k(sgemm_variant variant) {
   }
 }
 
-/* The operands of rows `row` and following of matrix b become those of a smaller problem. */
+/* Copies operands to a smaller problem: the rows of A and C from `row` on, and B, of matrix b. */
 static void copy_rows(problem *to, const problem *from, int64_t b, int64_t row) {
   int64_t i, j, k;
   for (k = 0; k < to->p.k; k++) {
@@ -319,10 +324,10 @@ static void copy_rows(problem *to, const problem *from, int64_t b, int64_t row) 
       *element(&to->C, 0, i, j) = *element(&from->C, b, row + i, j);
 }
 
-/* m rows of a solved problem, computed alone, have the same bits. */
+/* m rows of a solved problem must have the same bits if they are computed alone. */
 static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m) {
   const sgemm_params *p = &solved->p;
-  problem q = problem_of(solved->variant, p->op_a, p->op_b, m, p->n, p->k, solved->layer);
+  problem q = problem_of(solved->variant, p->op_a, p->op_b, m, p->n, p->k, solved->kind);
   int64_t i, j;
   q.p.beta = p->beta;
   q.plan = solved->plan;
@@ -338,9 +343,10 @@ static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m
   problem_free(&q);
 }
 
-/* The same bits on every schedule, and for a row of C or a matrix of a batch computed alone, unless stream-K divides
-   the tiles, which depends on how many there are. Where k can be split, each pair of ops has a cluster_k of its own, of
-   which some blocks have no k, and one pair has a split_k. */
+/* Results have the same bits on every schedule. A row of C, or a matrix of a batch, has the same bits if it is
+   computed alone. Stream-K is the exception: its units depend on the number of tiles. In stage splitk each op pair
+   has another cluster_k, and some blocks of a cluster have no k. If the variant can split k, op pair NT has split_k
+   or stream_k 3. */
 static void repeatability(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   const int64_t rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};
@@ -360,7 +366,7 @@ static void repeatability(sgemm_variant variant) {
     problem_make(&batch);
     first = (float *)malloc((size_t)q.C.count * sizeof(float));
     cr_assert(first != NULL);
-    for (s = 0; s <= schedules(); s++) { /* the first one comes again at the end */
+    for (s = 0; s <= schedules(); s++) { /* the first schedule runs again at the end */
       CHECK(problem_run(&q, schedule(s % schedules())));
       CHECK(problem_check(&q));
       if (s == 0)
@@ -380,20 +386,21 @@ static void repeatability(sgemm_variant variant) {
   }
 }
 
-/* Elements beyond 2^31: as an int, FAR is negative. */
-#define FAR (INT64_C(0x80000000) + 5)
-enum { NEAR = 4096 }; /* floats of the operands that are not far, and the slack of the one that is */
+/* An offset in elements beyond 2^31. As an int it is negative. */
+#define LARGE_OFFSET (INT64_C(0x80000000) + 5)
+enum { SMALL = 4096 }; /* floats of a small operand, and of the large operand behind LARGE_OFFSET */
 
-typedef enum reach { NEXT_ROW, NEXT_TILE, NEXT_MATRIX } reach; /* what lies FAR from an operand's first element */
+/* What lies LARGE_OFFSET elements behind the first element of the large operand. */
+typedef enum target { NEXT_ROW, NEXT_TILE, NEXT_MATRIX } target;
 
 static float offsets_value(int x, int64_t b, int64_t r, int64_t c) {
   return (float)((5 * b + 3 * r + 2 * c + x) % 7 + 1);
 }
 
-/* Writes the rows of an operand, or NaN over them. */
+/* Writes the rows of an operand; nan 1: writes NaN. */
 static void offsets_fill(int x, float *device, int64_t batch, int64_t stride, int64_t rows, int64_t width, int64_t ld,
                          int nan) {
-  float row[NEAR];
+  float row[SMALL];
   int64_t b, r, c;
   for (b = 0; b < batch; b++)
     for (r = 0; r < rows; r++) {
@@ -403,31 +410,32 @@ static void offsets_fill(int x, float *device, int64_t batch, int64_t stride, in
     }
 }
 
-static void offsets_case(sgemm_variant variant, const int *ops, int far_one, reach reach, float *far,
-                         float *const near[3]) {
+static void offsets_case(sgemm_variant variant, const int *ops, int large_operand, target target, float *large,
+                         float *const small[3]) {
   enum { SIDE = 3 };
   const sgemm_variant_info v = tile_of(variant);
-  const int plain[3] = {ops[0] == SGEMM_N, ops[1] == SGEMM_N, 1};
-  const int tile[3] = {plain[0] ? v.BM : v.BK, plain[1] ? v.BK : v.BN, v.BM}; /* along the stored rows */
-  int64_t size[3] = {SIDE, SIDE, SIDE};                                       /* m, n, k */
-  const int row_size[3] = {plain[0] ? 0 : 2, plain[1] ? 2 : 1, 0},
-            col_size[3] = {plain[0] ? 2 : 0, plain[1] ? 1 : 2, 1};
+  const int contiguous[3] = {ops[0] == SGEMM_N, ops[1] == SGEMM_N, 1};
+  /* The tile size along the stored rows' index, and m, n, k. */
+  const int tile[3] = {contiguous[0] ? v.BM : v.BK, contiguous[1] ? v.BK : v.BN, v.BM};
+  int64_t size[3] = {SIDE, SIDE, SIDE};
+  const int row_size[3] = {contiguous[0] ? 0 : 2, contiguous[1] ? 2 : 1, 0},
+            col_size[3] = {contiguous[0] ? 2 : 0, contiguous[1] ? 1 : 2, 1};
   sgemm_params p;
   float *device[3];
   int64_t *ld[3] = {&p.lda, &p.ldb, &p.ldc}, *stride[3] = {&p.stride_a, &p.stride_b, &p.stride_c};
   int64_t b, i, j, k;
   int x;
-  if (reach != NEXT_MATRIX)
-    size[row_size[far_one]] = reach == NEXT_TILE ? tile[far_one] + 1 : 2;
+  if (target != NEXT_MATRIX)
+    size[row_size[large_operand]] = target == NEXT_TILE ? tile[large_operand] + 1 : 2;
   p = sgemm_params_init((sgemm_op)ops[0], (sgemm_op)ops[1], size[0], size[1], size[2]);
-  if (reach == NEXT_MATRIX) {
+  if (target == NEXT_MATRIX) {
     p.batch = 2;
-    *stride[far_one] = FAR;
+    *stride[large_operand] = LARGE_OFFSET;
   } else {
-    *ld[far_one] = FAR / (size[row_size[far_one]] - 1) + 1;
+    *ld[large_operand] = LARGE_OFFSET / (size[row_size[large_operand]] - 1) + 1;
   }
   for (x = 0; x < 3; x++) {
-    device[x] = x == far_one ? far : near[x];
+    device[x] = x == large_operand ? large : small[x];
     offsets_fill(x, device[x], p.batch, *stride[x], size[row_size[x]], size[col_size[x]], *ld[x], x == 2);
   }
   p.A = device[0];
@@ -443,40 +451,40 @@ static void offsets_case(sgemm_variant variant, const int *ops, int far_one, rea
   machine_free(p.workspace);
   for (b = 0; b < p.batch; b++)
     for (i = 0; i < p.m; i++) {
-      float row[NEAR];
+      float row[SMALL];
       cr_assert(machine_download(row, p.C + b * p.stride_c + i * p.ldc, (size_t)p.n * sizeof *row) == 0);
       for (j = 0; j < p.n; j++) {
         float want = 0.0f;
         for (k = 0; k < p.k; k++)
-          want += offsets_value(0, b, plain[0] ? i : k, plain[0] ? k : i) *
-                  offsets_value(1, b, plain[1] ? k : j, plain[1] ? j : k);
+          want += offsets_value(0, b, contiguous[0] ? i : k, contiguous[0] ? k : i) *
+                  offsets_value(1, b, contiguous[1] ? k : j, contiguous[1] ? j : k);
         cr_assert(row[j] == want,
                   "%s, ops %d %d, m %d, n %d, k %d, %s of operand %d beyond 2^31: C(%d, %d) of matrix %d is "
                   "%g, want %g",
-                  v.name, ops[0], ops[1], (int)p.m, (int)p.n, (int)p.k, reach == NEXT_MATRIX ? "matrices" : "rows",
-                  far_one, (int)i, (int)j, (int)b, (double)row[j], (double)want);
+                  v.name, ops[0], ops[1], (int)p.m, (int)p.n, (int)p.k, target == NEXT_MATRIX ? "matrices" : "rows",
+                  large_operand, (int)i, (int)j, (int)b, (double)row[j], (double)want);
       }
     }
-  offsets_fill(far_one, far, p.batch, *stride[far_one], size[row_size[far_one]], size[col_size[far_one]], *ld[far_one],
-               1);
+  offsets_fill(large_operand, large, p.batch, *stride[large_operand], size[row_size[large_operand]],
+               size[col_size[large_operand]], *ld[large_operand], 1);
 }
 
-/* 8.6 GB, of which a CPU's operating system gives out only the few pages that are touched. */
+/* The large operand has 8.6 GB. On a CPU the operating system allocates only the pages that are used. */
 static void offsets(sgemm_variant variant) {
-  float *far = (float *)machine_alloc((size_t)(FAR + NEAR) * sizeof(float)), *near[3];
-  int x, ops, reach;
-  need(far != NULL, "8.6 GB of memory");
+  float *large = (float *)machine_alloc((size_t)(LARGE_OFFSET + SMALL) * sizeof(float)), *small[3];
+  int x, ops, target;
+  need(large != NULL, "8.6 GB of memory");
   for (x = 0; x < 3; x++) {
-    near[x] = (float *)machine_alloc(NEAR * sizeof(float));
-    cr_assert(near[x] != NULL);
+    small[x] = (float *)machine_alloc(SMALL * sizeof(float));
+    cr_assert(small[x] != NULL);
   }
   for (ops = 0; ops < 4; ops++)
     for (x = 0; x < 3; x++)
-      for (reach = NEXT_ROW; reach <= NEXT_MATRIX; reach++)
-        offsets_case(variant, OPS[ops], x, (enum reach)reach, far, near);
+      for (target = NEXT_ROW; target <= NEXT_MATRIX; target++)
+        offsets_case(variant, OPS[ops], x, (enum target)target, large, small);
   for (x = 0; x < 3; x++)
-    machine_free(near[x]);
-  machine_free(far);
+    machine_free(small[x]);
+  machine_free(large);
 }
 
 /* ---- Expansion --------------------------------------------------------------------------------------------------- */
@@ -503,7 +511,7 @@ static void offsets(sgemm_variant variant) {
 
 SGEMM_VARIANTS(VARIANT)
 
-/* A stage that VARIANT_IF does not know would be compiled and never tested. */
+/* VARIANT_IF must know every stage: the variants of an unknown stage are compiled and not tested. */
 Test(variants, every_compiled_variant_is_tested, ANYWHERE) {
 #define TESTED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                        \
   VARIANT_IF(stage, production)(tested[SGEMM_##stage##_##BM##x##BN##x##BK##_##TM##x##TN] = 1;)

@@ -1,10 +1,9 @@
-/* cpu/runtime/cuda_runtime.h: a stand-in for the CUDA runtime's header, so that a program written for a GPU runs on the
-   CPU model without a change: compile it with -Icpu/runtime and link cpu/sgemm.c. It has the calls and types that
-   examples/ uses, with the toolkit's names and signatures, and nothing else.
+/* cpu/runtime/cuda_runtime.h: the calls and types of the CUDA runtime that examples/ uses, for the CPU model. A program
+   written for a GPU runs on the CPU model without a change: compile it with -Icpu/runtime and link cpu/sgemm.c. Names
+   and signatures are those of the CUDA toolkit.
 
-   Device memory is host memory, aligned to 256 bytes as cudaMalloc() aligns it. There is one device. A call of the CPU
-   model ends before it returns, so every copy is complete when it returns, a stream is a name without a queue, and
-   there is never anything to wait for. */
+   Device memory is host memory, aligned to 256 bytes as cudaMalloc() aligns it. There is one device. Every call is
+   complete when it returns, so a stream is a handle without a queue and synchronization does nothing. */
 #ifndef SGEMM_CPU_CUDA_RUNTIME_H
 #define SGEMM_CPU_CUDA_RUNTIME_H
 
@@ -22,7 +21,7 @@ enum cudaMemcpyKind {
   cudaMemcpyDefault = 4
 };
 
-typedef struct CUstream_st *cudaStream_t; /* sgemm_stream of sgemm.h */
+typedef struct CUstream_st *cudaStream_t; /* the type sgemm_stream of sgemm.h */
 
 static inline const char *cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess ? "no error" : error == cudaErrorMemoryAllocation ? "out of memory" : "invalid argument";
@@ -39,7 +38,8 @@ static inline cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* 0 bytes give NULL, as with the toolkit. memcpy() stores the address, since callers pass a float ** as void **. */
+/* For 0 bytes the pointer is NULL, as with the toolkit. memcpy() stores it, because callers cast a float ** to void **.
+   */
 static inline cudaError_t cudaMalloc(void **pointer, size_t bytes) {
   const size_t alignment = 256, rounded = (bytes + alignment - 1) / alignment * alignment;
   void *memory = bytes == 0 || rounded < bytes ? NULL : aligned_alloc(alignment, rounded);
@@ -74,7 +74,7 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
   return cudaMemcpy(to, from, bytes, kind);
 }
 
-/* The stream is a byte of memory: a pointer that is not NULL. */
+/* A stream is a byte of memory, so that its handle is not NULL. */
 static inline cudaError_t cudaStreamCreate(cudaStream_t *stream) {
   *stream = (cudaStream_t)malloc(1);
   return *stream != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
