@@ -25,43 +25,44 @@
    OPTIONS, defined before the header is included:
 
      name                  where                        meaning, cost
-     SGEMM_IMPLEMENTATION  exactly one .cu file         emits the kernels that SGEMM_STAGE leaves in, the selection and
+     SGEMM_IMPLEMENTATION  exactly one .cu file         emits the kernels that SGEMM_STAGE selects, the selection and
                                                         the launches
-     SGEMM_STAGE=name      that file                    unset: the production variants, chosen by shape. A stage's name
-                                                        (tiled, warptiled, ...): only its variants exist and sgemm_run()
-                                                        uses them. all: every variant, for measuring and teaching
-     SGEMM_PART=name       that file, compiled once     unset: one object holds everything. host: the table, the
-                           for each part                selection and the launches; a stage's name or tensor: only the
+     SGEMM_STAGE=name      the .cu file                 unset: the production variants, selected by shape. A stage's
+                                                        name (tiled, warptiled, ...): only its variants are compiled,
+                                                        and sgemm_run() selects among them. all: every variant, for
+                                                        measuring and teaching
+     SGEMM_PART=name       the .cu file, compiled once  unset: one object holds everything. host: the table, the
+                           for each part                selection and the launches. A stage's name or tensor: only the
                                                         kernels of that stage. The objects of all parts are linked
-     SGEMM_MODE=name       any file                     the mode that sgemm_params_init() sets there; unset:
+     SGEMM_MODE=name       any file                     the mode that sgemm_params_init() sets in this file; unset:
                                                         SGEMM_STRICT
-     SGEMM_CPU=1           that file, if gcc or clang   the CPU model in cpu/: the same kernels without a GPU, slow
-                           compiles it as C11           and exact, for tests and study
+     SGEMM_CPU=1           the implementation file,     the CPU model in cpu/: the kernels on a CPU, without a GPU,
+                           compiled as C11 by gcc or    slow and exact, for tests and study
+                           clang
 
    CONTRACT
      - Row-major: element (i, j) of a matrix with leading dimension ld is at i * ld + j. ld >= the stored row's length;
        the padding between rows is never used and never written. Column-major callers set params.order or use
        sgemm_cblas().
      - m, n, k are any 64-bit sizes >= 0; pointers need 4-byte alignment only (16 bytes and ld % 4 == 0 are faster).
-     - beta = 0: C is not read, so NaN in it cannot reach the result. alpha = 0 or k = 0: A and B are not read and
-       C = beta * C. m = 0, n = 0 or batch = 0, the other arguments in order: success, nothing is touched, all pointers
-       may be NULL. The same holds for (alpha = 0 or k = 0) with beta = 1.
+     - beta = 0: C is not read, so NaN in C cannot reach the result. alpha = 0 or k = 0: A and B are not read and
+       C = beta * C. Quick return: with m = 0, n = 0 or batch = 0, or with beta = 1 and alpha = 0 or k = 0, a call with
+       valid arguments succeeds, reads and writes nothing, and all pointers may be NULL.
      - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
      - Every launch goes to the caller's stream. Nothing allocates or synchronises, so calls can be captured in a graph.
-     - The same call gives the same bits each time. Within one plan a row's bits depend on neither m nor the batch
-       count, unless stream_k is on; sgemm_run_variant() splits k by k alone.
-     - Scratch memory is the caller's, params.workspace, and optional: sgemm_workspace_query() says how much is of use.
-     - Strict fp32 unless params.mode asks for a tensor mode. A tensor mode keeps fp32 accuracy. Strict fp32 computes
-       what the mode cannot carry, Inf and NaN among it; the whole input decides that, and so a row's bits
-       (docs/stages/tensor.md).
+     - A call gives the same bits each time. Within one plan a row's bits depend on neither m nor the batch count,
+       unless stream_k is on. sgemm_run_variant() chooses cluster_k by k and the device alone.
+     - The caller may provide device memory in params.workspace; sgemm_workspace_query() returns the useful size.
+     - params.mode: SGEMM_STRICT computes in strict fp32. A tensor mode keeps fp32 accuracy; if A or B contains elements
+       that the mode cannot represent, such as Inf and NaN, strict fp32 computes the call. So in a tensor mode a row's
+       bits depend on all of A and B (docs/stages/tensor.md).
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is
        untouched.
      - Thread-safe across host threads, streams and devices. The library caches device properties, each kernel's
        shared-memory opt-in and the address of cuTensorMapEncodeTiled, and nothing else.
 
    CONTENTS   Version . Status . Parameters . Device . Variants . Plans . Calls . Helpers . Occupancy . Checks .
-              Wrappers. docs/api.md has an example for each function.
-*/
+              Wrappers. docs/api.md has an example for each function. */
 #ifndef SGEMM_H
 #define SGEMM_H
 
@@ -91,14 +92,14 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
 
 /* ---- Status ------------------------------------------------------------------------------------------------------ */
 
-/* The one list of status codes, in the order in which arguments are checked: X([symbol], "sentence"). cblas_sgemm of
-   other libraries may name another argument first where two are wrong. */
+/* The one list of status codes, in the order in which arguments are checked: X([symbol], "sentence"). If two arguments
+   are wrong, other libraries' cblas_sgemm may report the other one. */
 // clang-format off
 #define SGEMM_STATUS_LIST(X)                                                                                           \
   X(SGEMM_SUCCESS,              "success")                                                                             \
   X(SGEMM_ERROR_PARAMS,         "params is NULL")                                                                      \
-  X(SGEMM_ERROR_VARIANT,        "variant is not a row of SGEMM_VARIANTS")                                              \
-  X(SGEMM_ERROR_PLAN,           "the variant, the device or the operands cannot do what the plan asks for")            \
+  X(SGEMM_ERROR_VARIANT,        "variant is not in SGEMM_VARIANTS, or tensor not in SGEMM_TENSOR_VARIANTS")            \
+  X(SGEMM_ERROR_PLAN,           "the plan does not fit the variant, the device or the operands")                       \
   X(SGEMM_ERROR_WHICH,          "which is neither 'A' nor 'B'")                                                        \
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
@@ -114,19 +115,19 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_STRIDE_A,       "stride_a is negative")                                                                \
   X(SGEMM_ERROR_STRIDE_B,       "stride_b is negative")                                                                \
   X(SGEMM_ERROR_STRIDE_C,       "stride_c lets two results of the batch overlap")                                      \
-  X(SGEMM_ERROR_TOO_LARGE,      "a matrix reaches beyond 2^60 elements")                                               \
+  X(SGEMM_ERROR_TOO_LARGE,      "the matrices of A, B or C span 2^60 elements or more")                                \
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
-  X(SGEMM_ERROR_WORKSPACE,      "workspace is NULL with a size, smaller than the plan's, or not aligned to 16 bytes")  \
+  X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL with a size, or too small for the plan")   \
   X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
   X(SGEMM_ERROR_PREPARE_MEMORY, "memory for a prepared operand is NULL or not aligned to 16 bytes")                    \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
   X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
-  X(SGEMM_ERROR_UNAVAILABLE,    "the CPU model has no compiled kernel to ask")                                         \
-  X(SGEMM_ERROR_MEMORY,         "the CPU model could not get memory or a thread for its fibers")                       \
-  X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block met at different barriers, or some had left")           \
-  X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that nothing had written")           \
+  X(SGEMM_ERROR_UNAVAILABLE,    "CPU model: kernel resources and devices other than 0 are not available")              \
+  X(SGEMM_ERROR_MEMORY,         "CPU model: memory or a host thread for the fibers could not be allocated")            \
+  X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block waited at different barriers, or some had exited")      \
+  X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that no thread had written")         \
   X(SGEMM_ERROR_MISALIGNED,     "CPU model: a 128-bit access at an address that is not a multiple of 16 bytes")
 // clang-format on
 
@@ -135,15 +136,15 @@ typedef enum sgemm_status {
   SGEMM_STATUS_LIST(SGEMM__X)
 #undef SGEMM__X
       SGEMM_STATUS_COUNT,
-  SGEMM_ERROR_CUDA = 1000 /* plus the cudaError_t: sgemm_cuda_error() takes it out again */
+  SGEMM_ERROR_CUDA = 1000 /* a cudaError_t e is returned as SGEMM_ERROR_CUDA + e; sgemm_cuda_error() returns e */
 } sgemm_status;
 
-/* The cudaError_t inside a status, or 0 (cudaSuccess) if the status is not of the CUDA runtime's making. */
+/* The cudaError_t of a status, or 0 (cudaSuccess) if the status does not come from the CUDA runtime. */
 static inline int sgemm_cuda_error(sgemm_status status) {
   return (int)status > SGEMM_ERROR_CUDA ? (int)status - SGEMM_ERROR_CUDA : 0;
 }
 
-/* A sentence for any status; never NULL. */
+/* The sentence of a status. Not NULL for any value. */
 static inline const char *sgemm_status_string(sgemm_status status) {
   switch ((int)status) {
 #define SGEMM__X(symbol, sentence)                                                                                     \
@@ -159,58 +160,60 @@ static inline const char *sgemm_status_string(sgemm_status status) {
 
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
-/* The CUDA runtime's cudaStream_t under a name of our own, so that C files need no CUDA header. NULL: default stream.
-   */
+/* cudaStream_t of the CUDA runtime, declared here so that C files need no CUDA header. NULL: the default stream. */
 typedef struct CUstream_st *sgemm_stream;
 
-/* The numbers are CBLAS's, so that CblasRowMajor, CblasTrans and the like can be passed as they are. */
+/* The values are those of CBLAS, so that CblasRowMajor, CblasTrans and the others can be passed unchanged. */
 typedef enum sgemm_order { SGEMM_ROW_MAJOR = 101, SGEMM_COL_MAJOR = 102 } sgemm_order;
-typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; /* C: conjugate, T for real numbers */
+typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; /* C: conjugate transpose, here T */
 
 /* How the products are formed. The tensor modes are as accurate as strict fp32 (docs/stages/tensor.md has the bound).
-   They fall back on strict fp32 where that is faster, where the workspace is too small, and, decided on the device,
-   where the mode cannot carry the input; sgemm_guard_query() then gives the reason. */
+   Strict fp32 computes a call in a tensor mode in three cases: it is estimated to be faster, the workspace is too
+   small, or the guard finds on the device that the mode cannot represent the input. sgemm_guard_query() returns the
+   guard's reason. */
 typedef enum sgemm_mode {
   SGEMM_STRICT = 0,     /* IEEE fp32 FMA */
-  SGEMM_TENSOR = 1,     /* 2 fp16 terms, 3 products: 22 bits of an element within 2^17 of its row's largest of 128 k */
-  SGEMM_TENSOR_FULL = 2 /* 3 bf16 terms, 6 products: 24 bits of an element within 2^110 of it */
+  SGEMM_TENSOR = 1,     /* 2 fp16 terms, 3 products; 22 bits of elements down to 2^-17 of the largest in 128 k */
+  SGEMM_TENSOR_FULL = 2 /* 3 bf16 terms, 6 products; 24 bits of elements down to 2^-110 of the largest in 128 k */
 } sgemm_mode;
 
-/* Why the guard of a tensor mode let strict fp32 compute a call: a sum of these. 0: tensor cores computed it. */
+/* The fallback reason of a tensor call, a sum of these bits: why strict fp32 computed C. 0: tensor cores computed C. An
+   element is inexact if it lies too far below the largest of its row's 128 k to keep all bits of the format. */
 typedef enum sgemm_guard {
-  SGEMM_GUARD_NONFINITE = 1, /* an Inf or NaN in A or B */
-  SGEMM_GUARD_SPREAD = 2,    /* 4 or more of 16 consecutive k of a row are too far below the largest of 128 k */
-  SGEMM_GUARD_SPARSE = 4,    /* one such element, and in the other operand 128 k with a single non-zero element */
-  SGEMM_GUARD_RANGE = 8      /* exponents so large or so far apart that fp32 accumulators could overflow */
+  SGEMM_GUARD_NONFINITE = 1, /* an element of A or B is Inf or NaN */
+  SGEMM_GUARD_SPREAD = 2,    /* 4 or more of 16 consecutive k of a row are inexact */
+  SGEMM_GUARD_SPARSE = 4,    /* one operand has an inexact element, the other a row's 128 k with a single non-zero */
+  SGEMM_GUARD_RANGE = 8      /* exponents of A and B let fp32 accumulators overflow or lose bits to underflow */
 } sgemm_guard;
 
 #ifndef SGEMM_MODE
 #define SGEMM_MODE SGEMM_STRICT
 #endif
 
-/* One multiplication, or `batch` of them at constant strides. Sizes, leading dimensions and strides in elements. */
+/* One multiplication, or `batch` of them at constant strides. Sizes, leading dimensions and strides are in elements. */
 typedef struct sgemm_params {
   int order, op_a, op_b;      /* sgemm_order, sgemm_op */
   int64_t m, n, k;            /* op(A) is m x k, op(B) is k x n, C is m x n; each >= 0 */
   float alpha, beta;          /* host values */
   const float *A, *B;         /* device pointers; neither may overlap C */
   float *C;                   /* device pointer */
-  int64_t lda, ldb, ldc;      /* row-major: lda >= k for op_a = N, >= m for T; ldb >= n or k; ldc >= n */
+  int64_t lda, ldb, ldc;      /* >= 1; row-major: lda >= k (op_a N) or m (T), ldb >= n (op_b N) or k (T), ldc >= n */
   int64_t batch;              /* multiplications in this call, >= 0 */
-  int64_t stride_a, stride_b; /* from one matrix to the next, >= 0; 0 shares one operand among all */
-  int64_t stride_c;           /* no two results may overlap; interleaved rows are allowed */
+  int64_t stride_a, stride_b; /* elements from one matrix to the next, >= 0; 0: all multiplications use one matrix */
+  int64_t stride_c;           /* elements from one result to the next; results may interleave rows, not overlap */
   void *workspace;            /* device memory, aligned to 16 bytes; NULL: none. See sgemm_workspace_query() */
-  int64_t workspace_bytes;
-  int mode;                            /* sgemm_mode */
+  int64_t workspace_bytes;    /* bytes at workspace, >= 0 */
+  int mode;                   /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* pre-split operands from sgemm_prepare(); NULL: each call splits A or B */
 } sgemm_params;
 
 static inline int64_t sgemm__max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t sgemm__ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-/* In unsigned, where the overflow of an absurd size is defined: sgemm_check() then refuses it. */
+/* a * b modulo 2^64. Unsigned overflow is defined, and sgemm_check() refuses sizes that overflow. */
 static inline int64_t sgemm__product(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
-/* Row-major, packed leading dimensions and strides, alpha 1, beta 0, a batch of 1, pointers NULL, mode SGEMM_MODE. */
+/* Params of one row-major multiplication: packed leading dimensions and strides, alpha 1, beta 0, batch 1, pointers
+   NULL, no workspace, mode SGEMM_MODE. */
 static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k) {
   sgemm_params p;
   p.order = SGEMM_ROW_MAJOR;
@@ -245,29 +248,29 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
 typedef struct sgemm_device {
   char name[64];
   int major, minor;    /* compute capability */
-  int code_arch;       /* 10 * major + minor of the kernels' code in use, maybe older than the GPU; 0: unknown */
-  int has_sm90a_code;  /* 1: that code is for sm_90a, which the stage tma and wgmma need */
+  int code_arch;       /* 10 * major + minor of the compiled kernels that run, at most the GPU's; 0: unknown */
+  int has_sm90a_code;  /* 1: the kernels that run are sm_90a code, as the stage tma and the engine wgmma need */
   int multiprocessors; /* SMs */
   int lanes;           /* fp32 FMA lanes of an SM: 64 or 128 */
-  int clock_mhz;       /* the highest SM clock */
-  int threads_per_sm, blocks_per_sm; /* resident at most */
-  int registers_per_sm;              /* 32-bit registers */
+  int clock_mhz;       /* highest SM clock in MHz */
+  int threads_per_sm, blocks_per_sm; /* maximum resident threads, and blocks, of an SM */
+  int registers_per_sm;              /* 32-bit registers of an SM */
   int64_t shared_per_sm;             /* bytes of shared memory of an SM */
-  int64_t shared_per_block;          /* bytes of shared memory that a block may ask for */
-  int64_t shared_reserved; /* bytes of shared memory that the system takes for each block: 1024 from sm_80 on */
-  int64_t l2_bytes;        /* L2 cache */
-  double peak_gflops;      /* 2 * lanes * SMs * clock: fp32 FMA, no tensor cores */
-  double bandwidth_gbs;    /* of memory, nominal: memory clock * bus width, both edges */
+  int64_t shared_per_block;          /* maximum bytes of shared memory of a block */
+  int64_t shared_reserved; /* bytes of shared memory that the system reserves for each block: 1024 from sm_80 on */
+  int64_t l2_bytes;        /* bytes of the L2 cache */
+  double peak_gflops;      /* nominal GFLOP/s of fp32 FMA without tensor cores: 2 * lanes * SMs * clock */
+  double bandwidth_gbs;    /* nominal GB/s of DRAM: 2 * memory clock * bus width in bytes */
 } sgemm_device;
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
 #include "sgemm/variants.h" /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
 
-/* A row of SGEMM_VARIANTS and what follows from it. */
+/* A variant of SGEMM_VARIANTS: its columns, and the sizes that follow from them. */
 typedef struct sgemm_variant_info {
-  const char *name;       /* sgemm_tiled_32x32x32_1x1; its kernels append _nn, _nt, _tn, _tt for the ops of A and B */
-  const char *stage_name; /* tiled */
+  const char *name;       /* as "sgemm_tiled_32x32x32_1x1"; kernels append _nn, _nt, _tn, _tt for the ops of A and B */
+  const char *stage_name; /* as "tiled" */
   const char *reason;     /* why the variant is there */
   sgemm_stage stage;
   int BM, BN, BK;      /* tile of C that a block computes; k of one step of the main loop */
@@ -275,40 +278,39 @@ typedef struct sgemm_variant_info {
   int WM, WN;          /* tile that a warp computes; BM, BN where the stage has no warp level */
   int V;               /* elements of one memory access: 4 (128 bits) or 1 */
   int bufs;            /* tiles of each operand in shared memory at a time */
-  int slice_k;         /* warp groups of a block that share each tile's k */
-  int cluster_split_k; /* 1: the blocks of a cluster may share a tile's k */
-  int uses_tma;        /* 1: operands come by tensor maps, or are packed into the workspace first; sm_90a alone */
+  int slice_k;         /* sliced-K: parts into which a block divides each tile's k */
+  int cluster_split_k; /* 1: the blocks of a cluster may divide a tile's k */
+  int uses_tma;        /* 1: TMA copies the operands by tensor maps, after packing where needed; sm_90a only */
   int shared;          /* bytes of dynamic shared memory of a block */
-  int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, `blocks` at most */
-  int threads;         /* of a block */
-  int blocks;          /* resident blocks per SM that registers are budgeted for */
-  int production;      /* 1: a candidate where no stage is pinned */
+  int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
+  int threads;         /* threads of a block */
+  int blocks;          /* resident blocks per SM for which ptxas budgets registers */
+  int production;      /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these variants */
 } sgemm_variant_info;
 
-/* A row of SGEMM_TENSOR_VARIANTS and what follows from it. */
+/* A variant of SGEMM_TENSOR_VARIANTS: its columns, and the sizes that follow from them. */
 typedef struct sgemm_tensor_variant_info {
-  const char *name;   /* of its kernel: sgemm_wgmma_fp16x3_128x256 */
+  const char *name;   /* name of its kernel, as "sgemm_wgmma_fp16x3_128x256" */
   const char *reason; /* why the variant is there */
   sgemm_format format;
-  int wgmma;           /* 1: needs sm_90a; 0: needs sm_80 */
+  int wgmma;           /* 1: engine wgmma, needs sm_90a; 0: engine mma, needs sm_80 */
   int terms;           /* 16-bit terms of an element */
   int BM, BN;          /* tile of C that a block computes */
-  int k_blocks, sets;  /* promotion interval in k-blocks of 32; accumulator sets */
-  int bufs;            /* k-blocks of both operands in shared memory at a time */
-  int shared, threads; /* bytes of dynamic shared memory, and threads, of a block */
+  int k_blocks, sets;  /* promotion interval in k-blocks of 32 k; accumulator sets */
+  int bufs;            /* k-blocks of each operand in shared memory at a time */
+  int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
 } sgemm_tensor_variant_info;
 
 /* ---- Plans ------------------------------------------------------------------------------------------------------- */
 
-/* How a call runs, strict or on tensor cores. Fields that a variant has no use for are off. */
+/* How a call runs, in strict fp32 or on tensor cores. Fields that the variant does not use are off. */
 typedef struct sgemm_plan {
   sgemm_variant variant; /* the strict variant, or the fallback of a tensor plan; SGEMM_VARIANT_NONE: no plan fits */
   sgemm_tensor_variant tensor; /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
-  int cluster_k;               /* blocks of a cluster that share a tile's k: 1 (off), 2, 4 or 8; splitk from sm_90 on */
+  int cluster_k;               /* splitk, from sm_90 on: blocks of a cluster that divide a tile's k: 1 (off), 2, 4, 8 */
   int split_k;                 /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
-  int stream_k;                /* tma: persistent blocks that share the tiles of the last, partial wave; 0: off */
-  int repack_a, repack_b; /* tma: 1: the operand is packed K-major into the workspace first. For column-major params
-                                  A and B are exchanged here, as they are in the kernel */
+  int stream_k;                /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
+  int repack_a, repack_b;      /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
 } sgemm_plan;
 
 /* ---- Calls: what the implementation file provides ---------------------------------------------------------------- */
@@ -317,66 +319,77 @@ typedef struct sgemm_plan {
 extern "C" {
 #endif
 
-/* C = alpha * op(A) * op(B) + beta * C on the stream, in p's mode, by the best plan of one stage's compiled variants;
-   SGEMM_STAGE_ANY: of all stages, tensor-core variants included. Checks p, selects, launches. */
+/* Checks p, selects a plan and launches C = alpha * op(A) * op(B) + beta * C on the stream. Candidates are the compiled
+   variants of one stage, in strict fp32; for SGEMM_STAGE_ANY those of all stages, and in a tensor mode the tensor-core
+   variants. Errors: those of sgemm_check(); SGEMM_ERROR_NOT_COMPILED, _PLAN or _WORKSPACE if no plan fits;
+   SGEMM_ERROR_GRID; SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream);
 
-/* Runs a plan, whatever the selection would have chosen. SGEMM_ERROR_PLAN: the variant, the device or the operands
-   cannot do it. SGEMM_ERROR_WORKSPACE: p's workspace is smaller than sgemm_plan_workspace(). */
+/* Runs the caller's plan. A tensor plan with alpha = 0 or k = 0 runs as sgemm_run(). SGEMM_ERROR_VARIANT: the plan
+   names no variant. SGEMM_ERROR_PLAN: the plan does not fit the variant, the device or the operands.
+   SGEMM_ERROR_WORKSPACE: p's workspace is smaller than sgemm_plan_workspace(). SGEMM_ERROR_NOT_COMPILED: the
+   implementation file lacks the variant. */
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream);
 
-/* Runs one variant, whatever the selection would have chosen. Neither split-K nor stream-K is used. A variant of splitk
-   takes as many blocks of a cluster as get four steps of BK each, so that the bits depend on neither m nor the batch.
-   */
+/* Runs one variant in strict fp32, with split_k 1 and stream_k 0. For a variant of splitk cluster_k is the largest of
+   1, 2, 4 and 8 with 4 * cluster_k * BK <= k that the device can run, so that the bits depend on neither m nor the
+   batch. Errors: those of sgemm_run_plan(). */
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream);
 
-/* The plan with the least estimated time for p, with the workspace that p has, on a device; of one stage, or of all
-   stages for SGEMM_STAGE_ANY. There production variants come before all others, and a tensor mode of p is obeyed: a
-   tensor-core variant where one is estimated a seventh faster than strict fp32 and fits. A pure function of its
-   arguments and of the implementation's SGEMM_STAGE; asks no device. variant is SGEMM_VARIANT_NONE where no compiled
-   variant fits. */
+/* The plan of one stage with the lowest estimated time for p on a device, among plans that fit p's workspace. For
+   SGEMM_STAGE_ANY the candidates are the production variants, and the others only if no production variant fits. In a
+   tensor mode SGEMM_STAGE_ANY takes a tensor-core variant if its estimated time is below 0.85 of the strict plan's. The
+   result depends only on the arguments and the implementation's SGEMM_STAGE; no device is queried. variant is
+   SGEMM_VARIANT_NONE if no compiled variant fits. */
 sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device);
 
-/* The plainest plan of a strict variant for p: cluster_k 1, split_k 1, stream_k 0, and only those operands repacked
-   that tensor maps cannot describe. */
+/* The simplest plan of a strict variant for p: cluster_k 1, split_k 1, stream_k 0, and packing only of operands that
+   tensor maps cannot describe. */
 sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p);
 
-/* Bytes of workspace that a plan takes for p; INT64_MAX: more than there can be. */
+/* Bytes of workspace that a plan needs for p. INT64_MAX: the sizes are too large to run. */
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
 
-/* Bytes of workspace with which sgemm_run() is at its best for p on the current device; 0 where it needs none. With
-   less, or none, it runs the best plan that fits, which in a tensor mode is a strict one. Pointers that are still NULL
-   count as aligned to 16 bytes; prepared operands need no room. */
+/* Writes to *bytes the workspace of the plan that sgemm_run() would select for p on the current device without a limit
+   on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits; without a
+   workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16 bytes. A pre-split operand needs no
+   workspace. Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 
-/* Prepared operands: an operand that does not change, such as weights, is split once. sgemm_prepare() reads op(A), for
-   which = 'A', or op(B), for 'B', from p, with its order, ops, sizes, leading dimensions, batch, strides and mode, and
-   writes sgemm_prepared_bytes() to memory, device memory aligned to 16 bytes. p.prepared_a or p.prepared_b then takes
-   it in any call with the same of these but the other operand's sizes; p.A and p.B stay needed, for calls that strict
-   fp32 computes. */
+/* Pre-split operands, for a tensor mode: an operand that does not change, such as weights, is split once.
+     sgemm_prepare() reads op(A) (which = 'A') or op(B) ('B') as p describes it and writes sgemm_prepared_bytes() bytes
+     to `memory`, device memory aligned to 16 bytes.
+     A call takes the result in p.prepared_a or p.prepared_b if order, op, sizes, leading dimension, batch, stride and
+     mode of this operand are those of the preparation. The other operand's size is free. p.A and p.B are still needed:
+     strict fp32 reads them on fallback.
+     Errors: SGEMM_ERROR_WHICH; SGEMM_ERROR_MODE for a p in strict mode; SGEMM_ERROR_PREPARE_MEMORY;
+     SGEMM_ERROR_NOT_COMPILED; those of sgemm_check(). */
 int64_t sgemm_prepared_bytes(const sgemm_params *p, char which);
 sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream);
 
-/* Copies the fallback reason of the last tensor call with p's workspace to *reason, in stream order: 0, or a sum of
-   sgemm_guard. reason is host or device memory; where host memory is not pinned the copy may wait. Only for calls whose
-   plan has a tensor-core variant. */
+/* Copies to *reason, in stream order, the fallback reason of the last tensor call with p's workspace: 0, or a sum of
+   sgemm_guard bits. *reason is undefined if the plan of that call had no tensor-core variant. reason: host or device
+   memory; a copy to pageable host memory may block the host. SGEMM_ERROR_WORKSPACE: p's workspace is NULL or smaller
+   than 128 bytes. */
 sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *reason, sgemm_stream stream);
 
-/* The row of a variant; NULL if there is no such variant. */
+/* The columns of a variant; NULL if there is no such variant. */
 const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant);
 const sgemm_tensor_variant_info *sgemm_tensor_variant_get(sgemm_tensor_variant variant);
 
-/* 1 if the implementation file holds the variant's kernels; and the tensor modes', which need SGEMM_STAGE unset or all.
-   */
+/* sgemm_compiled(): 1 if the implementation file holds the variant's kernels. sgemm_tensor_compiled(): 1 if it holds
+   the kernels of the tensor modes, for which SGEMM_STAGE is unset or all. */
 int sgemm_compiled(sgemm_variant variant);
 int sgemm_tensor_compiled(void);
 
-/* The properties of a device (0, 1, ...), or of the current one for -1, read once and then remembered. code_arch is
-   unknown for a device that is not the current one. The CPU model has one device with nominal figures. */
+/* Writes the properties of device 0, 1, ..., or of the current device for -1, to *out. The library caches those of the
+   current device. For another device it reads them in each call, and code_arch and has_sm90a_code are 0. The CPU model
+   has device 0 alone, with nominal values. Errors: SGEMM_ERROR_CUDA + e; CPU model: SGEMM_ERROR_UNAVAILABLE. */
 sgemm_status sgemm_device_query(int device, sgemm_device *out);
 
-/* What the compiler made of a variant's kernel for two ops: registers of a thread, shared memory of a block, and local
-   memory (spills and stack) of a thread in bytes. */
+/* Resources of a variant's compiled kernel for two ops: registers of a thread, bytes of static and dynamic shared
+   memory of a block, bytes of local memory (spills and stack) of a thread. Errors: SGEMM_ERROR_NOT_COMPILED,
+   SGEMM_ERROR_CUDA + e; CPU model: SGEMM_ERROR_UNAVAILABLE. */
 sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
                                     int64_t *shared_bytes, int64_t *local_bytes);
 
@@ -386,24 +399,28 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
-/* 2 m n k: a multiplication and an addition for each step of each dot product, the field's convention. With alpha and
-   beta the exact count is m n (2k + 3). In double, since 2 m n k passes 2^31 at a square of 1024. */
+/* FLOP of a multiplication by convention (BLAS): 2 m n k, a multiplication and an addition for each k of each dot
+   product. With alpha and beta the exact count is m n (2k + 3). A double, because 2 m n k reaches 2^63 for squares of
+   1.7 million. */
 static inline double sgemm_flops(int64_t m, int64_t n, int64_t k) { return 2.0 * (double)m * (double)n * (double)k; }
 
-/* The fewest bytes that any kernel moves: A and B read once, C written once, and read once only if beta is not 0. */
+/* The minimum of bytes that a multiplication moves, 4 per element: A and B are read once, C is written once, and C is
+   read once if beta is not 0. */
 static inline double sgemm_min_bytes(int64_t m, int64_t n, int64_t k, float beta) {
   const double mn = (double)m * (double)n;
   return 4.0 * ((double)m * (double)k + (double)k * (double)n + mn + (beta != 0.0f ? mn : 0.0));
 }
 
-/* FLOP per byte: n/8 for a square with beta, n/6 without; 0 where there are no bytes. */
+/* Arithmetic intensity in FLOP per byte: for squares of n, n/8 if beta is not 0, n/6 if it is. 0 if bytes is 0. */
 static inline double sgemm_intensity(double flops, double bytes) { return bytes > 0.0 ? flops / bytes : 0.0; }
 
-/* The intensity at which a machine of that peak (GFLOP/s) and bandwidth (GB/s) passes from memory- to compute-bound.
-   Source for this and the next two: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. */
+/* The ridge of the roofline in FLOP per byte: the intensity at which a GPU of peak_gflops (GFLOP/s) and bandwidth_gbs
+   (GB/s) passes from memory-bound to compute-bound. Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4),
+   2009. */
 static inline double sgemm_ridge(double peak_gflops, double bandwidth_gbs) { return peak_gflops / bandwidth_gbs; }
 
-/* GFLOP/s that the roofline allows at an intensity: min(peak, bandwidth * intensity). */
+/* GFLOP/s that the roofline allows at an intensity in FLOP per byte: min(peak, bandwidth * intensity). Source: Williams
+   et al., 2009. */
 static inline double sgemm_attainable(double peak_gflops, double bandwidth_gbs, double intensity) {
   const double slope = bandwidth_gbs * intensity;
   return slope < peak_gflops ? slope : peak_gflops;
@@ -411,22 +428,24 @@ static inline double sgemm_attainable(double peak_gflops, double bandwidth_gbs, 
 
 typedef enum sgemm_bound { SGEMM_BOUND_MEMORY, SGEMM_BOUND_COMPUTE } sgemm_bound;
 
-/* Which side of the roofline binds at an intensity; the ridge itself counts as compute. */
+/* The bound of the roofline at an intensity in FLOP per byte; the ridge itself is compute-bound. Source: Williams et
+   al., 2009. */
 static inline sgemm_bound sgemm_bound_at(double peak_gflops, double bandwidth_gbs, double intensity) {
   return bandwidth_gbs * intensity < peak_gflops ? SGEMM_BOUND_MEMORY : SGEMM_BOUND_COMPUTE;
 }
 
-/* What one measurement says. Percentages are 0 where their reference was not given. */
+/* Rates of one measured call. A percentage is 0 if its reference is unknown. */
 typedef struct sgemm_metrics {
-  double elapsed_ms;
-  double gflops;            /* sgemm_flops() of the whole batch over the time */
-  double bandwidth_gbs;     /* sgemm_min_bytes() of the whole batch over the time: a lower bound of the real traffic */
-  double intensity;         /* FLOP per byte of that minimum */
-  double percent_of_peak;   /* of peak_gflops */
-  double percent_of_cublas; /* cuBLAS's time over ours */
+  double elapsed_ms;        /* milliseconds */
+  double gflops;            /* GFLOP/s: sgemm_flops() of all the batch over the time */
+  double bandwidth_gbs;     /* GB/s: sgemm_min_bytes() of all the batch over the time, a lower bound of the traffic */
+  double intensity;         /* FLOP per byte: sgemm_flops() over sgemm_min_bytes() */
+  double percent_of_peak;   /* 100 * gflops / peak_gflops */
+  double percent_of_cublas; /* 100 * cublas_ms / elapsed_ms */
 } sgemm_metrics;
 
-/* elapsed_ms > 0 for the call p; peak_gflops and cublas_ms may be 0 for unknown. */
+/* Metrics of the call p, which took elapsed_ms > 0 milliseconds. peak_gflops: peak in GFLOP/s; cublas_ms: milliseconds
+   of cuBLAS; 0: unknown. */
 static inline sgemm_metrics sgemm_metrics_of(const sgemm_params *p, double elapsed_ms, double peak_gflops,
                                              double cublas_ms) {
   const double flops = sgemm_flops(p->m, p->n, p->k) * (double)p->batch;
@@ -458,15 +477,15 @@ typedef enum sgemm_limit {
 } sgemm_limit;
 
 typedef struct sgemm_occupancy {
-  int blocks;        /* resident on an SM */
-  int warps;         /* resident on an SM */
-  double fraction;   /* warps over the SM's most */
-  sgemm_limit limit; /* what allows no further block */
+  int blocks;        /* resident blocks on an SM */
+  int warps;         /* resident warps on an SM */
+  double fraction;   /* resident warps over the maximum of the SM, 0 to 1 */
+  sgemm_limit limit; /* the resource that leaves no room for one more block */
 } sgemm_occupancy;
 
-/* Occupancy from the numbers of a kernel: threads of a block (1 to 1024), registers of a thread (1 to 255), bytes of
-   shared memory of a block. Registers are given out to a warp in units of 256 and to an SM's four quarters apart (CUDA
-   C++ Programming Guide, "Compute Capabilities"). */
+/* Occupancy of a kernel: threads of a block (1 to 1024), registers of a thread (1 to 255), bytes of shared memory of a
+   block. An SM allocates the registers of a warp in units of 256, from one of its four partitions, and shared memory in
+   units of 128 bytes (CUDA C++ Programming Guide, "Compute Capabilities"). */
 static inline sgemm_occupancy sgemm_occupancy_of(const sgemm_device *d, int threads, int registers, int64_t shared) {
   const int warps = (threads + 31) / 32;
   const int warp_registers = (registers * 32 + 255) / 256 * 256;
@@ -490,7 +509,8 @@ static inline sgemm_occupancy sgemm_occupancy_of(const sgemm_device *d, int thre
   return r;
 }
 
-/* Occupancy of a variant's kernel on a device with the code of the current one. */
+/* Occupancy of a variant's kernel on a device, from the kernel's resources on the current device. Errors: those of
+   sgemm_kernel_resources(). */
 static inline sgemm_status sgemm_variant_occupancy(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b,
                                                    const sgemm_device *device, sgemm_occupancy *out) {
   int registers;
@@ -505,25 +525,26 @@ static inline sgemm_status sgemm_variant_occupancy(sgemm_variant variant, sgemm_
 
 static inline int sgemm__is_op(int op) { return op == SGEMM_N || op == SGEMM_T || op == SGEMM_C; }
 
-/* 1 if no two of the batch's results share an element: whole matrices one behind the other, or rows interleaved. */
+/* 1 if no two results of the batch overlap: matrices follow each other in memory, or their rows are interleaved. */
 static inline int sgemm__batch_disjoint(int64_t rows, int64_t width, int64_t ld, int64_t batch, int64_t stride) {
   return (double)stride >= (double)(rows - 1) * (double)ld + (double)width ||
          (stride >= width && (double)batch * (double)stride <= (double)ld);
 }
 
-/* 1 if a batch of rows x ld matrices stays below 2^60 elements, so that no offset overflows. */
+/* 1 if a batch of rows x ld matrices spans fewer than 2^60 elements, so that no offset overflows. */
 static inline int sgemm__addressable(int64_t rows, int64_t ld, int64_t batch, int64_t stride) {
   return (double)rows * (double)ld + (double)batch * (double)stride < 1152921504606846976.0;
 }
 
 static inline int sgemm__bad_pointer(const void *p) { return p == NULL || (uintptr_t)p % sizeof(float) != 0; }
 
-/* Nothing to compute: C stays as it is. */
+/* 1 if there is nothing to compute and C keeps its values. */
 static inline int sgemm__is_noop(const sgemm_params *p) {
   return p->m == 0 || p->n == 0 || p->batch == 0 || ((p->alpha == 0.0f || p->k == 0) && p->beta == 1.0f);
 }
 
-/* The first fault in the order of SGEMM_STATUS_LIST, or SGEMM_SUCCESS. Touches no matrix. */
+/* Checks the arguments in p. Returns the first error in the order of SGEMM_STATUS_LIST, or SGEMM_SUCCESS. Accesses no
+   element of a matrix. */
 static inline sgemm_status sgemm_check(const sgemm_params *p) {
   int a_plain, b_plain, row_major;
   int64_t a_rows, a_width, b_rows, b_width, c_rows, c_width;
@@ -544,7 +565,7 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
   if (p->k < 0)
     return SGEMM_ERROR_K;
 
-  row_major = p->order == SGEMM_ROW_MAJOR; /* a stored "row" of a column-major matrix is its column */
+  row_major = p->order == SGEMM_ROW_MAJOR; /* a stored row of a column-major matrix is one of its columns */
   a_plain = (p->op_a == SGEMM_N) == row_major;
   b_plain = (p->op_b == SGEMM_N) == row_major;
   a_rows = a_plain ? p->m : p->k;
@@ -593,12 +614,13 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
 
 /* ---- Wrappers ---------------------------------------------------------------------------------------------------- */
 
-/* C = alpha * op(A) * op(B) + beta * C on the stream, in p's mode. The one entry for everyone. */
+/* C = alpha * op(A) * op(B) + beta * C on the stream, in p's mode, by the plan that sgemm_select() chooses among all
+   compiled variants. Errors: those of sgemm_run_stage(). */
 static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream) {
   return sgemm_run_stage(SGEMM_STAGE_ANY, p, stream);
 }
 
-/* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() by name, one for each stage. */
+/* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() of one stage each. */
 #define SGEMM__X(stage, cluster_k, tma, idea)                                                                          \
   static inline sgemm_status sgemm_run_##stage(const sgemm_params *p, sgemm_stream stream) {                           \
     return sgemm_run_stage(SGEMM_STAGE_##stage, p, stream);                                                            \
@@ -606,9 +628,9 @@ static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream)
 SGEMM_STAGES(SGEMM__X)
 #undef SGEMM__X
 
-/* cblas_sgemm's argument list and a stream: existing code changes one name, and its pointers to device pointers. order
-   and the two trans take CBLAS's values (101, 102; 111, 112, 113). For column-major, lda >= m for trans_a = N and so
-   on. The call has no workspace, and the mode that SGEMM_MODE names. */
+/* sgemm_run() with the arguments of cblas_sgemm (CBLAS) and a stream. A, B and C are device pointers. order: 101 or
+   102; trans_a, trans_b: 111, 112 or 113. Column-major: lda >= m (trans_a N) or k (T), ldb >= k (trans_b N) or n (T),
+   ldc >= m. The call has no workspace; its mode is SGEMM_MODE. */
 static inline sgemm_status sgemm_cblas(int order, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
                                        float alpha, const float *A, int64_t lda, const float *B, int64_t ldb,
                                        float beta, float *C, int64_t ldc, sgemm_stream stream) {

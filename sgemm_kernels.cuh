@@ -1,12 +1,12 @@
-/* sgemm_kernels.cuh: the generator. It stamps a kernel for each variant of the tables in sgemm/variants.h and pair of
-   ops, from bodies that are ordinary functions, and lists them in one table. Included by sgemm.h where
+/* sgemm_kernels.cuh: the generator. Its macros define a kernel for each variant of the tables in sgemm/variants.h and
+   pair of ops, from bodies that are ordinary functions, and list the kernels in one table. sgemm.h includes it if
    SGEMM_IMPLEMENTATION is defined.
 
-   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B). A kernel of tma has
-             the ops that are left after packing, which makes an operand K-major.
-   READING   sgemm/device: primitives -> tile, load, multiply, reduce, epilogue. sgemm/stages: one file a stage or
-             family. The sections of a body come in one order: indices, tile pointers, accumulators, main loop,
-             epilogue.
+   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B). The ops of a tma
+             kernel are those after packing: a packed operand is K-major.
+   READING   sgemm/device: primitives -> tile, load, multiply, reduce, epilogue. sgemm/stages: one file for each stage
+             or family of stages. The sections of a body come in one order: indices, tile pointers, accumulators, main
+             loop, epilogue.
    LEGEND    mn: index along m (in A's tile) or n (in B's); k: along the dot product. K-major: contiguous along k in
              memory; MN-major: contiguous along m or n. Load: global memory to registers; store: registers to shared
              or global memory; copy: global to shared memory past the registers. Lane: thread of a warp. */
@@ -19,7 +19,7 @@
 
 /* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ------------------------------------------------------------------- */
 
-/* SGEMM__ENABLED(stage, production) is 1 for the variants that SGEMM_STAGE leaves in. */
+/* SGEMM__ENABLED(stage, production) is 1 for the variants that this build compiles. */
 #if !defined(SGEMM_STAGE)
 #define SGEMM__ENABLED(stage, production) production
 #define SGEMM__WITH_TENSOR 1
@@ -36,7 +36,8 @@
 #undef SGEMM__X
 #endif
 
-/* SGEMM__DEFINED(stage) is 1 for the stages whose kernels this object defines; it only declares those of the others. */
+/* SGEMM__DEFINED(stage) is 1 for the stages whose kernels this object defines. It declares the kernels of the
+   others. */
 #if !defined(SGEMM_PART)
 #define SGEMM__DEFINED(stage) 1
 #define SGEMM__WITH_HOST 1
@@ -52,7 +53,7 @@
 #undef SGEMM__X
 #endif
 
-/* SGEMM__IF_0(...) vanishes, SGEMM__IF_1(...) stays. */
+/* SGEMM__IF(1)(...) expands to its arguments, SGEMM__IF(0)(...) to nothing. SGEMM__NOT(condition) is 1 or 0. */
 #define SGEMM__IF_0(...)
 #define SGEMM__IF_1(...) __VA_ARGS__
 #define SGEMM__IF(condition) SGEMM__CAT(SGEMM__IF_, condition)
@@ -60,7 +61,7 @@
 #define SGEMM__NOT_1 0
 #define SGEMM__NOT(condition) SGEMM__CAT(SGEMM__NOT_, condition)
 
-/* ---- The parts that kernels are made of -------------------------------------------------------------------------- */
+/* ---- Primitives and device functions ----------------------------------------------------------------------------- */
 
 #if defined(__CUDACC__)
 #include "sgemm/device/cuda.cuh"
@@ -80,8 +81,8 @@
 
 /* ---- Rules ------------------------------------------------------------------------------------------------------- */
 
-/* Rules of a variant. Each refuses to compile with its sentence and the variant's name. They see the columns as
-   constants. */
+/* Rules of a variant. A variant that breaks a rule does not compile: the error has the variant's name and the rule's
+   sentence. A rule uses the columns of the variant as constants. */
 #if defined(__cplusplus)
 #define SGEMM__CONSTANTS(...) const int __VA_ARGS__;
 #define SGEMM__CONSTANT(name, value) name __attribute__((unused)) = value
@@ -91,8 +92,8 @@
 #endif
 #define SGEMM__RULE(condition, sentence, name) SGEMM__ASSERT(condition, SGEMM__STRING(name) ": " sentence)
 
-/* The columns of a variant and the ops of a kernel as constants of a function: the one place that names them in order.
-   */
+/* Defines the columns of a variant and the ops of a kernel as constants of a function. No other macro names them in
+   order. */
 #define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, trans_a_, trans_b_)              \
   SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
                    SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
@@ -101,7 +102,7 @@
                    SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(trans_a, trans_a_),                  \
                    SGEMM__CONSTANT(trans_b, trans_b_))
 
-/* The shape that a body receives, inside a function that has SGEMM__COLUMNS. */
+/* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
 #define SGEMM__SHAPE                                                                                                   \
   { BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b }
 
@@ -121,7 +122,7 @@
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slice_k) <= 1024, "a block has at most 1024 threads", name)               \
   SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slice_k) * (blocks) <= 2048,                             \
               "a multiprocessor holds at most 2048 threads", name)
-#define SGEMM__DIVIDES(a, b) ((a) > 0 && ((b) % (a) == 0 || (a) % (b) == 0)) /* one of the two divides the other */
+#define SGEMM__DIVIDES(a, b) ((a) > 0 && ((b) % (a) == 0 || (a) % (b) == 0)) /* 1 if a divides b, or b divides a */
 
 /* Rules of the stages whose threads compute TM x TN results from tiles in shared memory. */
 #define SGEMM__RULES_TILED(name)                                                                                       \
@@ -150,7 +151,7 @@
 #include "sgemm/stages/tensor_mma.cuh"
 #endif
 
-/* ---- Stamping: one kernel for each variant and pair of ops ------------------------------------------------------- */
+/* ---- Definitions: one kernel for each variant and pair of ops ---------------------------------------------------- */
 
 // clang-format off
 #define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
@@ -159,7 +160,7 @@
   kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0)                                                              \
   kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1)
 
-/* A function that nobody calls holds the rules, so that the variants which SGEMM_STAGE leaves out are checked too. */
+/* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
   static inline void SGEMM__CAT(name, _rules)(void) {                                                                  \
     SGEMM__COLUMNS(stage, __VA_ARGS__, 0, 0)                                                                           \
@@ -207,7 +208,7 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
 
-/* A variant's kernels in the order nn, nt, tn, tt. A variant that SGEMM_STAGE leaves out holds only the closing 0. */
+/* A variant's kernels in the order nn, nt, tn, tt, then 0. A variant that is not compiled has only the 0. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
   {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \

@@ -5,7 +5,7 @@
 #define SGEMM_GEOMETRY_H
 
 #define SGEMM__CAT2(a, b) a##b
-#define SGEMM__CAT(a, b) SGEMM__CAT2(a, b) /* two levels, so that arguments that are macros expand first */
+#define SGEMM__CAT(a, b) SGEMM__CAT2(a, b) /* two levels, so that macro arguments expand before they are pasted */
 
 /* A condition that must hold at compile time, with ["sentence"] as the compiler's message. */
 #if defined(__cplusplus)
@@ -27,14 +27,15 @@ enum {
 #undef SGEMM__X
 };
 
-/* Threads of a block that compute results, and all threads of a block: a producer warpgroup comes on top with TMA. */
+/* SGEMM__THREADS: threads of a block that compute results. SGEMM__BLOCK_THREADS: all threads of a block, in tma with
+   the 128 of the producer warpgroup. */
 #define SGEMM__THREADS(BM, BN, TM, TN, slice_k) ((BM) / (TM) * ((BN) / (TN)) * (slice_k))
 #define SGEMM__BLOCK_THREADS(tma, BM, BN, TM, TN, slice_k) (SGEMM__THREADS(BM, BN, TM, TN, slice_k) + 128 * (tma))
 
-/* Bytes of dynamic shared memory that a launch asks for. Only pipelines (bufs >= 3) use it: for their tiles, and where
-   k is split over a cluster, later for the results of all slices. Tiles that TMA copies have no padding between rows of
-   k. */
-#define SGEMM__TILE_FLOATS(MN, BK) ((BK) * ((MN) + 4)) /* of either layout: see sgemm__shared_offset() */
+/* SGEMM__SHARED_BYTES: bytes of dynamic shared memory of a block. Only pipelines (bufs >= 3) use it. It holds their
+   tiles, and in splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no
+   padding. */
+#define SGEMM__TILE_FLOATS(MN, BK) ((BK) * ((MN) + 4)) /* floats of a tile in either layout of sgemm__shared_offset() */
 #define SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs)                                                                       \
   (4 * (bufs) * ((tma) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
 #define SGEMM__SHARED_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)                                                 \
@@ -43,8 +44,9 @@ enum {
        ? (slice_k) * (BM) * (BN)*4                                                                                     \
        : SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs))
 
-/* Bytes of shared memory that a block takes of an SM, with the 1024 that the system reserves (CUDA C++ Programming
-   Guide, "Compute Capabilities"); and the blocks that fit on an SM of 228 KiB, `blocks` at most. */
+/* SGEMM__BLOCK_BYTES: bytes of an SM's shared memory that a block occupies, with the 1024 bytes that the system
+   reserves (CUDA C++ Programming Guide, "Compute Capabilities"). SGEMM__RESIDENT_BLOCKS: blocks that fit on an SM with
+   228 KiB of shared memory, at most `blocks`. */
 #define SGEMM__BLOCK_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)                                                  \
   (1024 + ((bufs) < 3 ? (bufs) * (BK) * ((BM) + (BN) + 8) * 4                                                          \
                       : SGEMM__SHARED_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)))
@@ -53,34 +55,34 @@ enum {
        ? 228 * 1024 / SGEMM__BLOCK_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)                                    \
        : (blocks))
 
-#define SGEMM__REDUCE_THREADS 128 /* of a block of sgemm_reduce_split_k */
+#define SGEMM__REDUCE_THREADS 128 /* threads of a block of sgemm_reduce_split_k */
 
 /* Packed operands: see sgemm__pack(). */
 #define SGEMM__PACK_ROWS 128    /* rows of an operand that a block packs */
-#define SGEMM__PACK_K 64        /* k of them that a block packs */
-#define SGEMM__PACK_THREADS 256 /* of a block of sgemm_pack and of sgemm_reduce_stream_k */
-#define SGEMM__BOX 32           /* elements of a row of memory that one TMA copy brings: 128 bytes */
+#define SGEMM__PACK_K 64        /* k of an operand that a block packs */
+#define SGEMM__PACK_THREADS 256 /* threads of a block of sgemm_pack and of sgemm_reduce_stream_k */
+#define SGEMM__BOX 32           /* elements in a row of a box, the unit of a TMA copy: 128 bytes */
 
 /* Split operands of the tensor modes: see sgemm/stages/tensor_split.cuh. */
 #define SGEMM__K_BLOCK 32                        /* k of a k-block */
-#define SGEMM__SCALE_K 128                       /* k of a row that share a scale */
-#define SGEMM__K_BLOCKS(k) (((k) + 63) / 64 * 2) /* even: some variants take two at a time */
+#define SGEMM__SCALE_K 128                       /* k of a row with one block scale */
+#define SGEMM__K_BLOCKS(k) (((k) + 63) / 64 * 2) /* k-blocks of k, even: some variants multiply two at a time */
 #define SGEMM__ROW_BLOCK 64                      /* rows of an operand that a block splits */
-#define SGEMM__SPLIT_THREADS 256                 /* of that block, 8 rows a warp */
+#define SGEMM__SPLIT_THREADS 256                 /* threads of a block that splits 64 rows, 8 rows a warp */
 enum {
 #define SGEMM__X(format, terms, idea) SGEMM__TERMS_##format = terms,
   SGEMM_FORMATS(SGEMM__X)
 #undef SGEMM__X
 };
-#define SGEMM__ROW_BYTES(terms) (2 * SGEMM__K_BLOCK * (terms)) /* of a row of a k-block */
-#define SGEMM__GROUP_BYTES 512                                 /* of one term of 8 rows of a k-block */
+#define SGEMM__ROW_BYTES(terms) (2 * SGEMM__K_BLOCK * (terms)) /* bytes of a row of a k-block */
+#define SGEMM__GROUP_BYTES 512                                 /* bytes of one term of 8 rows of a k-block */
 
-/* A buffer of shared memory: a k-block of A and B, the scales of A, those of B, and those of B for the k before. */
+/* Bytes of a buffer of shared memory: a k-block of A and of B, A's block scales, B's, and B's for the 128 k before. */
 #define SGEMM__K_BLOCK_BYTES(BM, BN, terms) (((BM) + (BN)) * SGEMM__ROW_BYTES(terms))
 #define SGEMM__BUFFER_BYTES(BM, BN, terms) (SGEMM__K_BLOCK_BYTES(BM, BN, terms) + 4 * (BM) + 8 * (BN))
 
 #define SGEMM__WGMMA_wgmma 1
-#define SGEMM__TENSOR_THREADS_wgmma 384 /* two consumer warpgroups and a producer */
+#define SGEMM__TENSOR_THREADS_wgmma 384 /* two consumer warpgroups and a producer warpgroup */
 #define SGEMM__WGMMA_mma 0
 #define SGEMM__TENSOR_THREADS_mma 256 /* 8 warps, each of 64 rows and WN columns */
 

@@ -1,17 +1,18 @@
-/* sgemm/tensor_map.h: an operand of the stage tma as its tensor map describes it, for the launch, which encodes it, and
-   for the CPU model, which follows it. */
+/* sgemm/tensor_map.h: what the tensor map of an operand of the stage tma holds. The launch encodes it, the CPU model
+   reads it. */
 #ifndef SGEMM_TENSOR_MAP_H
 #define SGEMM_TENSOR_MAP_H
 
 typedef struct sgemm__tensor_map_shape {
-  const float *first;
+  const float *first;       /* first element of the first matrix */
   int64_t row_length, rows; /* elements of a row of memory; rows of a matrix */
   int64_t ld;               /* elements from a row to the next */
-  int64_t matrices, stride; /* of the batch; elements from a matrix to the next */
-  int box_rows;             /* rows that one copy brings SGEMM__BOX elements of each */
+  int64_t matrices, stride; /* matrices of the batch; elements from a matrix to the next */
+  int box_rows;             /* rows of a box, which has SGEMM__BOX elements of each */
 } sgemm__tensor_map_shape;
 
-/* MN: rows of op(A), or columns of op(B), of a tile. BK: its k. */
+/* The tensor map's contents for A (of_b = 0) or B (of_b = 1). MN: rows of op(A), or columns of op(B), of a tile. BK: k
+   of a tile. */
 static inline sgemm__tensor_map_shape sgemm__tensor_map_shape_of(const sgemm__args *args, int of_b, int MN, int BK) {
   const int k_major = of_b ? args->trans_b : !args->trans_a;
   const int64_t extent = of_b ? args->n : args->m;
@@ -22,14 +23,14 @@ static inline sgemm__tensor_map_shape sgemm__tensor_map_shape_of(const sgemm__ar
   v.ld = of_b ? args->ldb : args->lda;
   v.stride = of_b ? args->stride_b : args->stride_a;
   v.matrices = v.stride == 0 ? 1 : args->batch;
-  v.stride = v.matrices > 1 ? v.stride : v.ld; /* a single matrix may have any stride that can be encoded */
+  v.stride = v.matrices > 1 ? v.stride : v.ld; /* the stride of a single matrix is not used, but must be valid */
   v.box_rows = k_major ? MN : BK;
   return v;
 }
 
-/* 1 if a tensor map can describe an operand: all its rows start on 16 bytes, and a matrix of the batch starts whole
-   rows after the one before (CUDA Driver API, cuTensorMapEncodeTiled; strides are below 2^40 bytes there). NULL counts
-   as aligned: a caller that asks for a workspace may not have the pointers yet. */
+/* 1 if a tensor map can describe an operand: its rows start at multiples of 16 bytes, its strides are below 2^40 bytes,
+   and the stride of the batch is a multiple of ld (CUDA Driver API, cuTensorMapEncodeTiled). NULL counts as aligned,
+   because the pointers may be NULL in sgemm_workspace_query(). */
 static inline int sgemm__tma_compatible(const float *X, int64_t ld, int64_t matrices, int64_t stride) {
   const int64_t limit = INT64_C(1) << 38;
   return (uintptr_t)X % 16 == 0 && ld > 0 && ld % 4 == 0 && ld < limit &&

@@ -1,8 +1,8 @@
 /* sgemm/variants.h: the tables of stages and variants, and the enums that they expand to. Included by sgemm.h.
 
-   To add a variant, add a row to SGEMM_VARIANTS and, until it is measured, a line to SGEMM_ESTIMATED: enum, checks,
-   kernels, selection, tests and tools expand the tables (docs/adding_a_variant.md). To add a stage, add a row to
-   SGEMM_STAGES with its SGEMM__SAME line, and a file to sgemm/stages (docs/adding_a_stage.md). */
+   To add a variant, add it to SGEMM_VARIANTS and, until it is measured, to SGEMM_ESTIMATED. Enums, checks, kernels,
+   selection, tests and tools expand these tables (docs/adding_a_variant.md). To add a stage, add it to SGEMM_STAGES,
+   add its SGEMM__SAME line, and add a file to sgemm/stages (docs/adding_a_stage.md). */
 #ifndef SGEMM_VARIANTS_H
 #define SGEMM_VARIANTS_H
 
@@ -10,28 +10,28 @@
 
 /* Stages in reading order, one idea each. Columns:
      stage      [symbol] its kernels come from the file of sgemm/stages that defines SGEMM__KERNEL_<stage>
-     cluster_k  1: the blocks of a thread block cluster may share a tile's k (sm_90 and later)
-     tma        1: the operands come by tensor maps (sm_90a alone)
+     cluster_k  1: the blocks of a thread block cluster may divide a tile's k (sm_90 and later)
+     tma        1: TMA copies the operands by tensor maps (sm_90a only)
      idea       ["sentence"]
     stage          cluster_k tma idea */
 // clang-format off
 #define SGEMM_STAGES(X)                                                                                                \
-  X(naive,          0, 0, "one thread, one result; a warp walks down a column of C")                                   \
-  X(coalesced,      0, 0, "the same loads, a warp along a row of C: 5 sectors a k-step instead of 33")                 \
+  X(naive,          0, 0, "one thread computes one result; a warp computes 32 rows of a column of C")                  \
+  X(coalesced,      0, 0, "a warp computes 32 columns of a row of C: 5 sectors for each k instead of 33")              \
   X(tiled,          0, 0, "tiles of A and B in shared memory, two barriers a tile")                                    \
-  X(tile1d,         0, 0, "a thread computes TM results of a column, so that a B element serves TM FMAs")              \
-  X(tile2d,         0, 0, "a thread computes TM x TN results; dot index outermost, fragments in registers")            \
+  X(tile1d,         0, 0, "a thread computes TM results of a column, so that an element of B is used in TM FMAs")      \
+  X(tile2d,         0, 0, "a thread computes TM x TN results by outer products of fragments in registers")             \
   X(vectorized,     0, 0, "128-bit accesses; A is transposed as it is stored to shared memory")                        \
-  X(warptiled,      0, 0, "a level between block and thread: each warp computes a compact tile")                       \
+  X(warptiled,      0, 0, "warp tiles, a level between block and thread: each warp computes a compact tile")           \
   X(doublebuffered, 0, 0, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                        \
   X(async,          0, 0, "cp.async copies bypass the registers, several tiles in flight")                             \
   X(splitk,         1, 0, "k is split among warp groups of a block and blocks of a cluster, summed in a fixed order")  \
-  X(gemv,           0, 0, "one row or column: the matrix is read once, from memory to registers")                      \
-  X(tma,            0, 1, "warp-specialized: a producer thread copies by tensor maps, consumer warps only multiply")
+  X(gemv,           0, 0, "C has one row or column: the matrix is loaded once, from global memory to registers")       \
+  X(tma,            0, 1, "warp-specialized: a producer thread issues TMA copies, consumer warps multiply")
 
-/* SGEMM_STAGE and SGEMM_PART are compared with a stage by pasting the two names: only SGEMM__SAME_<x>_<x> is a macro,
-   and its comma moves a 1 into second place. One line for each stage, besides `all` stages and the parts that are no
-   stage. SGEMM__SAME(a, b) is 1 if the two names are the same, else 0. */
+/* SGEMM__SAME(a, b) is 1 if the names a and b are equal, else 0. It compares SGEMM_STAGE and SGEMM_PART with the
+   stages. It pastes the two names: only SGEMM__SAME_<x>_<x> is a macro, and its comma makes 1 the second argument of
+   SGEMM__SECOND. Each stage has a line, and so have `all` and the values of SGEMM_PART that are not stages. */
 #define SGEMM__SAME_all_all ~, 1
 #define SGEMM__SAME_host_host ~, 1
 #define SGEMM__SAME_tensor_tensor ~, 1
@@ -57,46 +57,46 @@
 /* The one list of variants. All columns but the first and the last are [integer constant]:
      stage    [symbol] of SGEMM_STAGES
      BM BN    tile of C that a block computes, multiples of WM and WN
-     BK       k of one step of the main loop: for V = 4 a multiple of 8 * slice_k, for V = 1 a divisor of 32; 1 where
-              nothing is tiled
+     BK       k of one step of the main loop: for V = 4 a multiple of 8 * slice_k (gemv: 4 * slice_k), for V = 1 a
+              divisor of 32; 1 in naive and coalesced
      TM TN    results of a thread, multiples of V (gemv: of V or 1)
      WM WN    tile that a warp computes, WM/TM * WN/TN = 32 (tma: 8); BM, BN where the stage has no warp level
      V        elements of one memory access: 1, or 4 (128 bits)
-     bufs     tiles of each operand in shared memory at a time; 0 where nothing is tiled, 3 or 4 in a pipeline
-     slice_k  sliced-K: warp groups of a block that share each tile's k; 1 in most stages. In tma, where the 4 lanes of
-              a quad interleave k, 4 times the warp groups that share a tile
-     blocks   resident blocks per SM that ptxas budgets registers for: 65,536 / (threads * blocks) a thread
-     prod     1: compiled, and a candidate of the selection, where no stage is pinned
+     bufs     tiles of each operand in shared memory at a time; 0 in stages without shared tiles, 3 or 4 in a pipeline
+     slice_k  sliced-K groups of a block, which divide each tile's k; 1 in most stages. In tma it counts lanes too: 4
+              lanes of a quad interleave k, so it is 4 times the number of sliced-K warp groups
+     blocks   resident blocks per SM for which ptxas budgets registers: 65,536 / (threads * blocks) per thread
+     prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection
      reason   ["sentence"] why the variant is there
     stage            BM   BN  BK  TM  TN   WM   WN  V bufs slice_k blocks prod reason */
 #define SGEMM_VARIANTS(X)                                                                                              \
-  X(naive,            32,  32,  1,  1,  1,  32,  32, 1, 0, 1, 1, 0, "where everyone starts")                           \
-  X(coalesced,        32,  32,  1,  1,  1,  32,  32, 1, 0, 1, 1, 0, "thread indices swapped, nothing else")            \
-  X(tiled,            16,  16, 16,  1,  1,  16,  16, 1, 1, 1, 8, 0, "4 FLOP per byte toward global memory")            \
-  X(tiled,            32,  32, 32,  1,  1,  32,  32, 1, 1, 1, 2, 0, "8 FLOP per byte, the textbook tile")              \
-  X(tile1d,           64,  64,  8,  8,  1,  64,  64, 1, 1, 1, 2, 0, "9K/8 shared loads a result instead of 2K")        \
-  X(tile1d,           64,  64, 32,  8,  1,  64,  64, 1, 1, 1, 2, 0, "a quarter of the barriers")                       \
-  X(tile2d,          128, 128,  8,  8,  8, 128, 128, 1, 1, 1, 2, 0, "K/4 shared loads a result")                       \
-  X(vectorized,      128, 128,  8,  8,  8, 128, 128, 4, 1, 1, 2, 0, "a quarter of the load instructions")              \
-  X(warptiled,       128, 128, 16,  8, 16,  64,  64, 4, 1, 1, 2, 0, "3K/16 shared loads a result")                     \
-  X(warptiled,       128, 128,  8,  8,  8,  32,  64, 4, 1, 1, 2, 0, "twice the warps to hide latency behind")          \
+  X(naive,            32,  32,  1,  1,  1,  32,  32, 1, 0, 1, 1, 0, "the first kernel of most tutorials")              \
+  X(coalesced,        32,  32,  1,  1,  1,  32,  32, 1, 0, 1, 1, 0, "naive with the thread indices exchanged")         \
+  X(tiled,            16,  16, 16,  1,  1,  16,  16, 1, 1, 1, 8, 0, "4 FLOP per byte of global loads")                 \
+  X(tiled,            32,  32, 32,  1,  1,  32,  32, 1, 1, 1, 2, 0, "8 FLOP per byte of global loads, as in textbooks")\
+  X(tile1d,           64,  64,  8,  8,  1,  64,  64, 1, 1, 1, 2, 0, "9k/8 shared loads a result instead of 2k")        \
+  X(tile1d,           64,  64, 32,  8,  1,  64,  64, 1, 1, 1, 2, 0, "a quarter of the barriers of BK = 8")             \
+  X(tile2d,          128, 128,  8,  8,  8, 128, 128, 1, 1, 1, 2, 0, "k/4 shared loads a result")                       \
+  X(vectorized,      128, 128,  8,  8,  8, 128, 128, 4, 1, 1, 2, 0, "128-bit loads: a quarter of the instructions")    \
+  X(warptiled,       128, 128, 16,  8, 16,  64,  64, 4, 1, 1, 2, 0, "3k/16 shared loads a result")                     \
+  X(warptiled,       128, 128,  8,  8,  8,  32,  64, 4, 1, 1, 2, 0, "8 warps a block, not 4, to hide latency")         \
   X(doublebuffered,  128, 256,  8, 16,  8,  64,  64, 4, 2, 1, 1, 1, "large results: fewest loads a result")            \
-  X(doublebuffered,  128, 128,  8,  8,  8,  32,  64, 4, 2, 1, 2, 0, "results of few large tiles")                      \
+  X(doublebuffered,  128, 128,  8,  8,  8,  32,  64, 4, 2, 1, 2, 0, "results of a few tiles of 128 x 128")             \
   X(doublebuffered,  128,  64, 16,  8,  8,  64,  32, 4, 2, 1, 3, 1, "about one tile an SM at 1024 x 1024")             \
   X(doublebuffered,   64,  64, 16,  8,  4,  32,  32, 4, 2, 1, 6, 1, "the shortest k: six blocks an SM")                \
   X(doublebuffered,   32,  64, 16,  4,  4,  16,  32, 4, 2, 1, 4, 0, "about one tile an SM at 512 x 512")               \
   X(doublebuffered,   32,  32, 16,  4,  4,  16,  32, 4, 2, 1, 8, 0, "the smallest results")                            \
   X(async,           128, 256, 16, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results: fewest loads a result")            \
-  X(async,           128, 256,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "the same where B is along k")                     \
+  X(async,           128, 256,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results, B K-major")                        \
   X(async,           256, 128,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "tall results")                                    \
-  X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "edges, middle sizes; three blocks an SM")         \
+  X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "middle sizes, edges; three blocks an SM")         \
   X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3, 1, "narrow results")                                  \
   X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \
   X(async,            64,  64,  8,  8,  8,  32,  64, 4, 3, 1, 8, 1, "short k: eight blocks of two warps an SM")        \
   X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3, 1, "up to 32 rows")                                   \
   X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3, 1, "up to 32 columns")                                \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
-  X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "the same with smaller tiles")                     \
+  X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "about two tiles an SM at 1024 x 1024")            \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2, 1, "about one tile an SM at 512 x 512")               \
   X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
   X(splitk,           16, 128, 32, 16,  4,  16, 128, 4, 4, 4, 2, 1, "up to 16 rows: B is read once")                   \
@@ -106,42 +106,42 @@
   X(splitk,          128,   8, 32,  4,  8, 128,   8, 4, 4, 4, 3, 1, "up to 8 columns")                                 \
   X(splitk,          128,   4, 32,  4,  4, 128,   4, 4, 4, 4, 3, 1, "up to 4 columns")                                 \
   X(splitk,           16,  32,128,  4,  4,  16,  32, 4, 4, 8, 1, 1, "up to 16 rows, few columns: k in one block")      \
-  X(splitk,            8,  32,128,  4,  4,   8,  32, 4, 4,16, 1, 1, "the same for up to 8 rows")                       \
-  X(splitk,            4,  32,128,  4,  4,   4,  32, 4, 4,16, 2, 1, "the same for up to 4 rows")                       \
+  X(splitk,            8,  32,128,  4,  4,   8,  32, 4, 4,16, 1, 1, "up to 8 rows, few columns: k in one block")       \
+  X(splitk,            4,  32,128,  4,  4,   4,  32, 4, 4,16, 2, 1, "up to 4 rows, few columns: k in one block")       \
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, few rows: k in one block")      \
-  X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "the same for up to 8 columns")                    \
-  X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "the same for up to 4 columns")                    \
-  X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row")                                        \
-  X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column")                                     \
-  X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: producer warps issue all copies")  \
-  X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "the same for tall results")                       \
+  X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "up to 8 columns, few rows: k in one block")       \
+  X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "up to 4 columns, few rows: k in one block")       \
+  X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "C has one row")                                  \
+  X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "C has one column")                               \
+  X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: one producer thread copies")       \
+  X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large tall results")                              \
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: epilogues overlap FMAs")        \
-  X(tma,              32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "small results: the warps of a block share k")     \
+  X(tma,              32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "small results: the warps of a block divide k")    \
   X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
   X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")
 
-/* Variants that no GPU has been measured with yet: X(variant, like). The selection takes the calibration of the variant
-   `like` for them, an estimate (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */
+/* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the
+   variant `like` for them (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */
 #define SGEMM_ESTIMATED(X)
 
 /* ---- Tensor-core variants ---------------------------------------------------------------------------------------- */
 
-/* Formats of the tensor modes. An fp32 element becomes `terms` 16-bit terms (hi, mid, lo), and a product of two
-   elements as many products of terms as the name says. Tensor cores multiply terms exactly and add in fp32. X([symbol]
-   format, terms, "idea"). */
+/* Formats of the tensor modes: X([symbol] format, terms, "idea"). An fp32 element is split into `terms` 16-bit terms
+   (hi, mid, lo). The number at the end of a format's name counts the products of terms for a product of two elements.
+   Tensor cores multiply terms exactly and add in fp32. */
 #define SGEMM_FORMATS(X)                                                                                               \
   X(fp16x3, 2, "hi + lo in fp16: hi hi + hi lo + lo hi")                                                               \
   X(bf16x6, 3, "hi + mid + lo in bf16: the six products that weigh 2^-16 of hi hi or more")
 
 /* The one list of tensor-core variants. Columns:
-     engine    [symbol] wgmma: asynchronous, operands in shared memory, sm_90a alone; mma: one warp, from sm_80 on
+     engine    [symbol] wgmma: asynchronous, operands in shared memory, sm_90a only; mma: one warp, from sm_80 on
      format    [symbol] of SGEMM_FORMATS
      BM BN     tile of C that a block computes
-     WN        columns of it that a warpgroup (wgmma) multiplies at a time, or that a warp (mma) computes
-     k_blocks  promotion interval in k-blocks of 32: the tensor cores' sums are then added to fp32 registers
-     sets      accumulator sets that the hi hi products of an interval are spread over: 1, 2 or 4. The fewer k one set
-               sums, the less tensor cores truncate
-     bufs      k-blocks of both operands in shared memory at a time
+     WN        columns of the tile that a warpgroup (wgmma) multiplies at a time, or that a warp (mma) computes
+     k_blocks  promotion interval in k-blocks of 32 k, after which the tensor cores' sums are added to fp32 registers
+     sets      accumulator sets for the hi hi products of an interval: 1, 2 or 4. The fewer k one set sums, the less
+               tensor cores truncate
+     bufs      k-blocks of each operand in shared memory at a time
      reason    ["sentence"] why the variant is there
     engine  format   BM   BN   WN k_blocks sets bufs reason */
 #define SGEMM_TENSOR_VARIANTS(X)                                                                                       \

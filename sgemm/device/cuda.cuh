@@ -47,40 +47,42 @@
 /* Marks the end of an access that some lanes may skip. The CPU model needs it to count the accesses of a warp. */
 #define sgemm__converge() ((void)0)
 
-/* 1: load the next fragments even behind the last tile, where they are not used, because a branch around the loads is
-   slower (docs/notebook/issue_slots.md). On the CPU model it is 0, so that every load is of memory that was written. */
+/* Unconditional prefetch: 1 loads the next fragments even after the last tile, where they are not used, because a
+   branch around the loads is slower (docs/notebook/issue_slots.md). The CPU model has 0, so that every load reads
+   memory that was written. */
 #define sgemm__unconditional_prefetch(faster) (faster)
 
 typedef const void *sgemm__kernel;
 
 SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
-/* Tells nvcc that threadIdx.x is below 1024. As an int it could be negative for all that nvcc knows, and each quotient
-   and remainder of it would get a correction for negative numbers (docs/notebook/tile_ends.md, "Quotients and half
-   steps"). */
+/* Lets nvcc assume that threadIdx.x is below 1024. Without the assumption the int could be negative, and nvcc corrects
+   each quotient and remainder for negative numbers (docs/notebook/tile_ends.md, "Quotients and half steps"). */
 SGEMM__DEVICE void sgemm__assume_thread_index(void) { __builtin_assume(threadIdx.x < 1024); }
 SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__grid_x(void) { return gridDim.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
-/* Barrier of the first `threads` threads of a block: the consumer warps of a warp-specialized kernel. */
+/* Named barrier of the first `threads` threads of a block: the consumer warps of a warp-specialized kernel. */
 SGEMM__DEVICE void sgemm__barrier_threads(int threads) { asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory"); }
 
-/* Waits until the preceding kernel of the stream has completed and its writes are visible (PTX ISA, "griddepcontrol").
-   Programmatic dependent launch (PDL) lets the blocks of a kernel start while the preceding kernel ends. */
+/* PDL wait: waits until the preceding kernel of the stream has completed and its writes are visible (PTX ISA,
+   "griddepcontrol"). Programmatic dependent launch (PDL) lets the blocks of a kernel start while the preceding kernel
+   ends. */
 SGEMM__DEVICE void sgemm__pdl_wait(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/* Lets the blocks of the next kernel of the stream start (PTX ISA, "griddepcontrol", launch_dependents).
-     sgemm_pack calls it: the next kernel is one of tma, whose blocks need an SM each.
-     The tensor-core kernels call it first of all: each SM holds one of their blocks, so that a block of the next kernel
-     starts only where one of theirs has ended.
-     The split of the tensor modes does not: a call at 1024 x 1024 x 1024 took 27.1 us with it and 25.9 us without
-     (docs/notebook/tensor.md).
-     No other strict kernel does: blocks of the next kernel would take the free slots, two on one SM beside idle SMs. A
-     call at 512 x 512 x 512 took 17.8 us with it and 11.1 us without (docs/notebook/launches.md). */
+/* PDL trigger: lets the blocks of the next kernel of the stream start (PTX ISA, "griddepcontrol", launch_dependents).
+     sgemm_pack calls it: the next kernel is one of tma, whose blocks need an SM, or half an SM, each.
+     The tensor-core kernels call it at their start: an SM has room for one of their blocks, so a block of the next
+     kernel starts only on an SM whose block has ended.
+     The split kernels do not call it: a call at 1024 x 1024 x 1024 takes 27.1 us with the trigger and 25.9 us without
+     (H200, docs/notebook/tensor.md).
+     The other strict kernels do not call it: blocks of the next kernel would occupy free block slots, two on one SM
+     while other SMs are idle. A call at 512 x 512 x 512 takes 17.8 us with the trigger and 11.1 us without (H200,
+     docs/notebook/launches.md). */
 SGEMM__DEVICE void sgemm__pdl_trigger(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
@@ -130,12 +132,12 @@ SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c)
 SGEMM__DEVICE int sgemm__log2(uint32_t x) { return 31 - __clz((int)x); } /* x: a power of two */
 
 SGEMM__DEVICE float sgemm__load_global(const float *p) { return __ldg(p); }
-SGEMM__DEVICE float sgemm__load_result(const float *p) { return *p; } /* C is written too: no ld.global.nc */
+SGEMM__DEVICE float sgemm__load_result(const float *p) { return *p; } /* no ld.global.nc: the kernel writes C */
 SGEMM__DEVICE void sgemm__store_global(float *p, float x) { *p = x; }
 SGEMM__DEVICE float sgemm__load_shared(const float *p) { return *p; }
 SGEMM__DEVICE void sgemm__store_shared(float *p, float x) { *p = x; }
 
-/* 128-bit accesses. r: 4 registers. p: aligned to 16 bytes. */
+/* 128-bit accesses. r: 4 registers. p: an address aligned to 16 bytes. */
 SGEMM__DEVICE void sgemm__unpack4(float *r, float4 x) {
   r[0] = x.x;
   r[1] = x.y;
@@ -155,10 +157,10 @@ SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
 
-/* Asynchronous copies of 4 or 16 bytes from global to shared memory past the registers (PTX ISA, "cp.async", from sm_80
-   on; before, a load and a store). Where `inside` is 0, p is not read and zeros are written. sgemm__copy_commit()
-   closes a group of the thread's copies. sgemm__copy_wait(most) waits until at most `most` of the thread's groups, 0 to
-   2, are in flight. A barrier then makes the data visible to the other threads of the block. */
+/* Asynchronous copies of 4 or 16 bytes from global to shared memory past the registers (PTX ISA, "cp.async"; before
+   sm_80 a load and a store). If `inside` is 0, the copy writes zeros and does not read p. sgemm__copy_commit() closes a
+   commit group of the thread's copies. sgemm__copy_wait(most) waits until at most `most` of the thread's groups, 0 to
+   2, are in flight. After the wait a barrier makes the data visible to the other threads of the block. */
 SGEMM__DEVICE void sgemm__copy(float *shared, const float *p, int inside) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(p),

@@ -4,17 +4,17 @@
 
 /* The only functions that apply alpha and beta: C = alpha * x + beta * c for a sum x and the old element c of C.
    reads_c: 1 if beta is not 0. With beta = 0, c is not used, so that NaN in C cannot reach the result. Partial results
-   are stored with alpha = 1 and beta = 0. A caller that branches on beta applies sgemm__scale() before the branch:
-   inside, each branch would have its own copy of the multiplications. */
+   are stored with alpha = 1 and beta = 0. A caller that branches on beta applies sgemm__scale() before the branch, so
+   that the code has the multiplications once. */
 SGEMM__DEVICE float sgemm__scale(const sgemm__args *p, float x) { return p->alpha * x; }
 SGEMM__DEVICE float sgemm__add_c(const sgemm__args *p, float scaled, float c) { return sgemm__fma(p->beta, c, scaled); }
 SGEMM__DEVICE float sgemm__epilogue(const sgemm__args *p, int reads_c, float x, float c) {
   return reads_c ? sgemm__add_c(p, sgemm__scale(p, x), c) : sgemm__scale(p, x);
 }
 
-/* C <- alpha * acc + beta * C for V elements of a row of the tile, from (row, col) on. Elements outside of C are left
-   out. This is the general store, for any V, edge, alignment and beta. Split-K stores its partial results by it too,
-   with alpha 1 and beta 0. */
+/* C <- alpha * acc + beta * C for V elements of a row of the tile, from (row, col) on. Elements outside of C are not
+   stored. This is the general store, for any V, edge, alignment and beta. Split-K uses it for its partial results, with
+   alpha 1 and beta 0. */
 SGEMM__DEVICE void sgemm__store_vector(const sgemm__args *p, int V, const sgemm__tile *tile, int row, int col,
                                        const float *acc) {
   const int vectors = V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
@@ -76,10 +76,10 @@ SGEMM__DEVICE void sgemm__load_c_vector(const sgemm__args *p, int V, const sgemm
   sgemm__converge();
 }
 
-/* acc <- acc + beta * C for `vectors` output vectors of a thread, from number `first` on, V results each, per_row of
-   them in a row of the thread tile. acc has been multiplied by alpha. The caller makes sure that beta is not 0. Eight
-   vectors of C are in flight before the first is used: vector by vector, as in sgemm__store_vector(), each load would
-   expose the whole latency of memory (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
+/* acc <- acc + beta * C for `vectors` output vectors of a thread, V results each, from number `first` on. per_row:
+   output vectors in a row of the thread tile. acc has been multiplied by alpha. beta is not 0. Eight vectors of C are
+   in flight before the first is used: with one load at a time, as in sgemm__store_vector(), each would expose the full
+   latency of memory (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
 SGEMM__DEVICE void sgemm__add_c_vectors(const sgemm__args *p, int V, const sgemm__tile *tile,
                                         const sgemm__thread_tile *own, int per_row, int first, int vectors,
                                         float *acc) {
@@ -100,15 +100,15 @@ SGEMM__DEVICE void sgemm__add_c_vectors(const sgemm__args *p, int V, const sgemm
   }
 }
 
-/* 1 if the tile lies inside C, beta is 0, and the rows of C are aligned to 16 bytes. Most tiles are. */
+/* 1 for a full tile: all of it lies inside C, beta is 0, and the rows of C are aligned to 16 bytes. */
 SGEMM__DEVICE int sgemm__is_full_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile) {
   return tile->rows == s->BM && tile->cols == s->BN && p->beta == 0.0f && (uintptr_t)tile->C % 16 == 0 &&
          p->ldc % 4 == 0;
 }
 
 /* Stores all results of a thread. Variants with 8 x 8 results per thread and at least 2 buffers store a full tile
-   without a test for each vector. With larger thread tiles that slows the main loop, and smaller ones spill
-   (docs/notebook/tile_ends.md, "The ends of tiles"). */
+   without a test for each vector. In variants with larger thread tiles this code slows the main loop; in those with
+   smaller thread tiles it makes ptxas spill registers (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__thread_tile *own, const float *acc) {
   int vector;

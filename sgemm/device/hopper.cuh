@@ -1,5 +1,5 @@
 /* sgemm/device/hopper.cuh: primitives of sm_90: mbarriers, bulk copies and TMA, elect.sync, register reallocation and
-   the named barriers of warpgroups. Each is one instruction; its comment names the section of the PTX ISA. */
+   the named barriers of warpgroups. Each is one instruction; the comment names its section of the PTX ISA. */
 #ifndef SGEMM_DEVICE_HOPPER_CUH
 #define SGEMM_DEVICE_HOPPER_CUH
 
@@ -54,7 +54,7 @@ SGEMM__DEVICE void sgemm__mbarrier_wait(sgemm__mbarrier *b, int parity) {
 #endif
 }
 
-/* Returns b, pinned in registers: nvcc cannot compute the value again inside of a loop. */
+/* Returns b, pinned in registers: nvcc cannot recompute the value inside a loop. */
 SGEMM__DEVICE sgemm__mbarrier *sgemm__pin_pointer(sgemm__mbarrier *b) {
   asm volatile("" : "+l"(b));
   return b;
@@ -76,9 +76,10 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
 typedef CUtensorMap sgemm__tensor_map;
 #define SGEMM__MAKE_TENSOR_MAPS(args, shape, a, b)
 
-/* Copies a box of one matrix of the batch to shared memory (PTX ISA, "cp.async.bulk.tensor"): SGEMM__BOX elements, from
-   element x on, of each of the box's rows of memory, from row y on. Elements outside of the matrix are zeros. Row r of
-   the box takes 128 bytes, and its float4 c lies at the swizzled position c ^ r % 8 (CU_TENSOR_MAP_SWIZZLE_128B). */
+/* Copies a box of one matrix of the batch to shared memory (PTX ISA, "cp.async.bulk.tensor"). The box begins at element
+   x of row y in memory and has SGEMM__BOX elements of each row. Elements outside of the matrix become zeros. Row r of
+   the box occupies 128 bytes; its float4 c lies at the swizzled offset of float4 c ^ (r % 8)
+   (CU_TENSOR_MAP_SWIZZLE_128B). */
 SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__tensor_map *map, int x, int y, int matrix,
                                    sgemm__mbarrier *b) {
 #if __CUDA_ARCH__ >= 900
@@ -92,7 +93,7 @@ SGEMM__DEVICE void sgemm__copy_box(float *shared, const sgemm__tensor_map *map, 
 /* A 32-bit address of the shared window (PTX ISA, "State Spaces"), for XOR swizzles of addresses. */
 typedef uint32_t sgemm__address;
 SGEMM__DEVICE sgemm__address sgemm__address_of(const void *p) { return sgemm__shared_address(p); }
-SGEMM__DEVICE sgemm__address sgemm__pin_address(sgemm__address p) { /* as sgemm__pin_pointer() */
+SGEMM__DEVICE sgemm__address sgemm__pin_address(sgemm__address p) { /* returns p, pinned in a register */
   asm volatile("" : "+r"(p));
   return p;
 }
@@ -102,8 +103,8 @@ SGEMM__DEVICE void sgemm__load_shared4_at(float *r, sgemm__address p) {
 
 /* Loads 4 * vectors floats per lane from shared memory with the exchange of ldmatrix (PTX ISA, "ldmatrix"): each
    instruction reads four matrices of 8 rows x 16 bytes. Lane 8i + g, i < 4, g < 8, passes the address p of row g of
-   matrix i, a float4. Lane 4g + q, q < 4, receives element q of that row in register i. The addresses of consecutive
-   instructions are `stride` bytes apart. */
+   matrix i, a float4. Lane 4g + q, q < 4, receives element q of that row in register i. From one instruction to the
+   next the addresses grow by `stride` bytes. */
 SGEMM__DEVICE void sgemm__ldmatrix_floats(float *r, sgemm__address p, int vectors, int stride) {
 #if __CUDA_ARCH__ >= 900
   int i;
@@ -124,8 +125,9 @@ SGEMM__DEVICE void sgemm__shuffle_xor4(float *r, int mask) {
 }
 
 /* Orders the thread's earlier reads of shared memory before copies of the async proxy, whichever thread issues them
-   (PTX ISA, "membar/fence", fence.proxy.async). An arrival at an mbarrier alone does not order them: with two blocks
-   per SM, one call in ten at 4096 x 4096 x 4096 had wrong results (docs/notebook/tma_origins.md, "A race"). */
+   (PTX ISA, "membar/fence", fence.proxy.async). An arrival at an mbarrier alone does not order them: without the fence,
+   with two blocks per SM, one call in ten at 4096 x 4096 x 4096 had wrong results (H200, docs/notebook/tma_origins.md,
+   "A race"). */
 SGEMM__DEVICE void sgemm__fence_proxy_async(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -133,7 +135,7 @@ SGEMM__DEVICE void sgemm__fence_proxy_async(void) {
 }
 SGEMM__DEVICE void sgemm__warp_barrier(void) { __syncwarp(); }
 
-/* Elects one lane: 1 for that lane, 0 for the others (PTX ISA, "elect.sync"). With threadIdx.x == 0 instead, nvcc
+/* Elects one lane of a warp and returns 1 to it, 0 to the others (PTX ISA, "elect.sync"). With `threadIdx.x == 0` nvcc
    cannot prove that a single lane issues the TMA copies and wraps each copy in a loop over lanes
    (docs/notebook/tma_loop.md). */
 SGEMM__DEVICE int sgemm__elect_one(void) {
@@ -144,9 +146,10 @@ SGEMM__DEVICE int sgemm__elect_one(void) {
   return elected;
 }
 
-/* Arrives at an mbarrier for a warp: a warp barrier, then one arrival of lane 0. racecheck of compute-sanitizer does
-   not see that the warp barrier orders the earlier reads of the other lanes. With -DSGEMM_RACECHECK every lane arrives,
-   SGEMM__ARRIVALS of them, which makes tma 0.6 % slower (docs/stages/tma.md, "Sanitizers"). */
+/* Arrives at an mbarrier for a warp, if `condition` is not 0: a warp barrier, then one arrival of lane 0. racecheck of
+   compute-sanitizer does not see that the warp barrier orders the earlier reads of the other lanes. With
+   -DSGEMM_RACECHECK every lane arrives, which makes tma 0.6 % slower (docs/stages/tma.md, "Sanitizers").
+   SGEMM__ARRIVALS: arrivals for each warp. */
 #if defined(SGEMM_RACECHECK)
 #define SGEMM__ARRIVALS 32
 SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition) {
@@ -165,11 +168,11 @@ SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition
 #if SGEMM__HAS_SM90A
 
 /* Register reallocation between warpgroups (PTX ISA, "setmaxnreg"): registers per thread of a consumer and of the
-   producer. All threads of a warpgroup call one of these functions.
-     tensor-core kernels                            2 consumers 240, producer 24: 504 for the three warpgroups
-     tma, 2 consumers (256 consumer threads)        2 consumers 232, producer 40: 504 for the three warpgroups
-     tma, 1 consumer (128 consumer threads)         consumer 216, producer 40: 256 for the two warpgroups; 2 blocks/SM
-   The producer of tma needs 40 because it also computes where the next tile lies. */
+   producer warpgroup. All threads of a warpgroup call one of these functions. An SM has 65,536 registers.
+     tensor-core kernels            2 consumers 240, producer 24: 504 * 128 = 64,512 registers of a block
+     tma, 256 consumer threads      2 consumers 232, producer 40: 504 * 128 = 64,512 registers of a block
+     tma, 128 consumer threads      1 consumer 216, producer 40: 256 * 128 = 32,768 registers of a block, 2 blocks an SM
+   The producer of tma needs 40 registers, because it also computes the position of the next tile. */
 SGEMM__DEVICE void sgemm__setmaxnreg_tensor_consumer(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
 SGEMM__DEVICE void sgemm__setmaxnreg_tensor_producer(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
 SGEMM__DEVICE void sgemm__setmaxnreg_consumer(int threads) {
@@ -180,8 +183,9 @@ SGEMM__DEVICE void sgemm__setmaxnreg_consumer(int threads) {
 }
 SGEMM__DEVICE void sgemm__setmaxnreg_producer(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
 
-/* Ordered sequence of warpgroups 0 and 1, as CUTLASS has in its ping-pong kernels: a warpgroup waits until it may issue
-   its products, and afterwards lets the other one go on. Named barriers 1 and 2 of 256 threads (PTX ISA, "bar"). */
+/* Ordered sequence of warpgroups 0 and 1, as in the ping-pong kernels of CUTLASS. sgemm__order_wait() waits until this
+   warpgroup may issue its products. sgemm__order_arrive() then lets the other warpgroup, its argument, issue its own.
+   Named barriers 1 and 2 of 256 threads (PTX ISA, "bar"). */
 SGEMM__DEVICE void sgemm__order_wait(int warpgroup) {
   asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
 }

@@ -1,34 +1,35 @@
-/* sgemm/device/load.cuh: tiles of A and B on their way from global to shared memory, by registers or by cp.async, and
-   fragments from there to registers. */
+/* sgemm/device/load.cuh: brings tiles of A and B from global to shared memory, through registers or by cp.async, and
+   loads fragments from shared memory to registers. */
 #ifndef SGEMM_DEVICE_LOAD_CUH
 #define SGEMM_DEVICE_LOAD_CUH
 
-/* How a block's threads share the loads of one operand's tile X[mn][k], mn < MN, k < BK. Thread t takes the elements
-   t*V, (t + threads)*V, ... of a linear order in which neighbours are neighbours in memory.
-     MN-major  order (k, mn): a warp reads 32 V consecutive elements of one row of memory.
-     K-major   order (k / width, mn, k % width): a warp reads `width` consecutive elements of each of 32 V / width rows.
-               width = 8 fills a 32-byte sector of each row and keeps the transposing stores to shared memory free of
-               bank conflicts, as follows.
-   The shared tile has BK rows of MN elements; its pitch is the number of floats from one row to the next. In one
-   transposing store a warp's lanes hold 32 V / width different mn, which take as many banks of a row, and width / V
-   different k, V apart. V * pitch = 32 V / width (mod 32) spreads them over all 32 banks: a pitch of 128 + 4 for width
-   = 8, with V = 1 (k * 132 + mn = 4k + mn mod 32, k < 8, mn < 4) and with V = 4 (4 * 132 = 16 mod 32, mn < 16); 32 + 1
-   for width = 32. Rows that are stored whole need no padding. */
+/* How the threads of a block divide the loads of one operand's tile X[mn][k], mn < MN, k < BK. The elements have a
+   linear load order in which neighbours are neighbours in memory. Thread t loads V elements each from t * V, (t +
+   threads) * V, ... of this order on.
+     MN-major  order (k, mn): a warp loads 32 V consecutive elements of one row of memory.
+     K-major   order (k / width, mn, k % width): a warp loads `width` consecutive elements of each of 32 V / width rows.
+               width = 8 fills a 32-byte sector of each row.
+   The shared tile has BK rows of MN elements; its pitch is the number of floats from one row to the next. A K-major
+   tile is transposed as it is stored. In one store the lanes of a warp hold 32 V / width different mn, in as many banks
+   of a row, and width / V different k with stride V. With V * pitch = 32 V / width (mod 32) the lanes use all 32 banks:
+   a pitch of 128 + 4 for width = 8 with V = 1 (k * 132 + mn = 4k + mn mod 32, k < 8, mn < 4) and with V = 4 (4 * 132 =
+   16 mod 32, mn < 16); a pitch of 32 + 1 for width = 32. An MN-major tile is stored row by row and needs no padding. */
 typedef struct sgemm__loader {
   int MN, BK, V, threads, k_major, width; /* constants */
-  int mn, k;                              /* of the thread's first element */
-  int limit;                              /* how many of the MN rows or columns exist */
-  int vectors;                            /* 1: every row starts on 16 bytes, so that V elements load at once */
+  int mn, k;                              /* mn and k of the thread's first element */
+  int limit;                              /* number of the MN rows or columns that exist */
+  int vectors;                            /* 1: rows start at multiples of 16 bytes, so one load brings V elements */
   int64_t ld;
   const float *next; /* the thread's first element in the tile that is loaded next */
 } sgemm__loader;
 
-/* Width of a load order, pitch of a shared tile, and elements of a tile that each thread loads. */
+/* Width of a load order in elements; pitch of a shared tile in floats. */
 #define SGEMM__LOAD_WIDTH(BK, V) ((V) == 4 ? 8 : (BK) < 32 ? (BK) : 32)
 #define SGEMM__PITCH(MN, BK, V, k_major) ((MN) + ((k_major) ? ((V) == 4 ? 4 : 32 / SGEMM__LOAD_WIDTH(BK, V)) : 0))
 #define SGEMM__LOADS_PER_THREAD(MN, BK, threads) ((MN) * (BK) / (threads)) /* elements of a tile that a thread loads */
 
-/* The loader of an operand. X: element (0, 0) of its first tile. limit: rows or columns of the tile that exist. */
+/* The loader of an operand. X: element (0, 0) of its first tile. limit: number of the tile's rows or columns that
+   exist. */
 SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int V, int width, int MN, int k_major,
                                              const float *X, int64_t ld, int limit) {
   sgemm__loader l;
@@ -48,16 +49,16 @@ SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int V, int w
   return l;
 }
 
-/* Offsets of the thread's i-th access from its first one along mn and along k; constants after unrolling. The stride in
-   the load order is threads * V elements. */
+/* Offsets of the thread's access number i from its first access, in mn and in k; constants after unrolling. The stride
+   in the load order is threads * V elements. */
 SGEMM__DEVICE int sgemm__step_mn(const sgemm__loader *l, int i) { return i * l->threads * l->V / l->width % l->MN; }
 SGEMM__DEVICE int sgemm__step_k(const sgemm__loader *l, int i) {
   return i * l->threads * l->V / (l->width * l->MN) * l->width;
 }
 
-/* Loads the thread's elements of the next tile from global memory to registers r. Columns k < depth of the tile exist.
-   Elements outside of the matrix are zeros. Past the end of k they are zeros in A and in B, so that they add 0 * 0 even
-   where an operand holds Inf or NaN. */
+/* Loads the thread's elements of the next tile from global memory to registers r. The k < depth of the tile exist.
+   Elements outside of the matrix are zeros. Beyond the end of k the elements of A and of B are zeros, so that they add
+   0 * 0 even if an operand holds Inf or NaN. */
 SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t depth) {
   const int count = l->MN * l->BK / (l->threads * l->V);
   int i, v;
@@ -87,7 +88,7 @@ SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t depth) {
   l->next += l->k_major ? l->BK : l->BK * l->ld;
 }
 
-/* Stores registers r of sgemm__load_tile() to the shared tile: element (mn, k) to shared[mn * step_mn + k * step_k].
+/* Stores registers r of sgemm__load_tile() to the shared tile, element (mn, k) to shared[mn * step_mn + k * step_k].
    One of the two steps is 1. */
 SGEMM__DEVICE void sgemm__store_tile_shared(float *shared, int step_mn, int step_k, const float *r,
                                             const sgemm__loader *l) {
@@ -108,13 +109,13 @@ SGEMM__DEVICE void sgemm__store_tile_shared(float *shared, int step_mn, int step
 }
 
 /* Layouts of a pipeline's tile in shared memory:
-     k_vectors 0  BK rows of MN elements, pitch MN + 4. An operand that is MN-major in memory is copied 16 bytes at a
-     time.
-                  A K-major one is copied 4 bytes at a time, which transposes it.
-     k_vectors 1  MN rows of BK elements, for K-major operands, copied and read as float4s of four consecutive k. XOR
-                  swizzle: the float4 numbered u in the tile, of row mn, lies at position u ^ (mn / 4 % 8). 8 lanes that
-                  read the same k of rows 0, 4, ... 28 then meet all 32 banks once.
-   Layout 1 serves fragments of T = 4 elements alone. Two steps of fragments of 8 elements would take 64 registers. */
+     k_vectors 0  BK rows of MN elements, pitch MN + 4. An MN-major operand is copied 16 bytes at a time. A K-major
+                  operand is copied 4 bytes at a time, which transposes it.
+     k_vectors 1  MN rows of BK elements, for K-major operands, copied and loaded as float4s of four consecutive k. XOR
+                  swizzle: float4 u of the tile, in row mn, lies at the swizzled offset of float4 u ^ (mn / 4 % 8). 8
+                  lanes that load the same k of rows 0, 4, ..., 28 then use each of the 32 banks once.
+   Layout k_vectors 1 is for fragments of T = 4 elements alone: with 8 elements, two steps of four k would need 64
+   registers. */
 #define SGEMM__K_VECTORS(T, BK, k_major) ((k_major) && (T) == 4 && (BK) % 16 == 0)
 
 /* Offset in floats of element (mn, k) from the start of a pipeline's tile. */
@@ -128,11 +129,11 @@ SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int k_v
   return sgemm__loader_of(s, k_major && !k_vectors ? 1 : 4, k_vectors ? s->BK : 8, MN, k_major, X, ld, limit);
 }
 
-/* Issues the thread's cp.async copies of the next tile from global to shared memory. Columns k < depth of the tile
-   exist; elements outside of the matrix become zeros. Full tiles need no tests. At an edge a copy of 16 bytes serves
-   where the contiguous dimension ends on a multiple of 4, so that no vector lies across the edge. */
+/* Issues the thread's cp.async copies of the next tile from global to shared memory. The k < depth of the tile exist;
+   elements outside of the matrix become zeros. Full tiles need no tests. At an edge, copies have 16 bytes if rows start
+   at multiples of 16 bytes and the contiguous dimension ends at a multiple of 4, so that no float4 crosses the edge. */
 SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader *l, int64_t depth) {
-  const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* of the tile; of one access of all threads */
+  const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
   const int count = (elements + per_access - 1) / per_access;
   int i, v;
   if (elements >= per_access || sgemm__thread() * l->V < elements) { /* this thread copies some */
@@ -172,8 +173,8 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
   l->next += l->k_major ? l->BK : l->BK * l->ld;
 }
 
-/* Loads a fragment of T elements from shared memory, in vectors of V elements whose starts are `stride` elements apart.
-   An element is step_mn floats from the next one; step_mn is 1 for V = 4. */
+/* Loads a fragment of T elements from shared memory, in vectors of V elements. stride: elements from one vector to the
+   next. step_mn: floats from one element to the next, 1 for V = 4. */
 SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, int V, int stride, int step_mn) {
   int i;
   SGEMM__UNROLL
@@ -185,9 +186,9 @@ SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, 
   }
 }
 
-/* Loads the fragment of step k from a pipeline's tile: T elements from row or column mn on, in vectors of 4 whose
-   starts have stride `stride`, in elements. With k_vectors, k is a multiple of 4, and the call loads k to k + 3 of T =
-   4 rows. */
+/* Loads the fragment of step k from a pipeline's tile: T elements from row or column mn on, in vectors of 4. stride:
+   elements from one vector to the next. With k_vectors, k is a multiple of 4, and the call loads k to k + 3 of T = 4
+   rows. */
 SGEMM__DEVICE void sgemm__load_fragment_at(float *fragment, const float *shared, int MN, int BK, int k_vectors, int mn,
                                            int k, int T, int stride) {
   int i;
@@ -197,7 +198,7 @@ SGEMM__DEVICE void sgemm__load_fragment_at(float *fragment, const float *shared,
                         shared + sgemm__shared_offset(MN, BK, k_vectors, mn + i / 4 * stride + i % 4, k));
 }
 
-/* Loads four consecutive elements from global memory. The first `exist` of them exist; the others read as zero.
+/* Guarded load of four consecutive elements from global memory. The first `exist` of them exist; the others are zeros.
    vectors: 1 if p is aligned to 16 bytes. */
 SGEMM__DEVICE void sgemm__load_guarded4(float *r, const float *p, int vectors, int64_t exist) {
   int v;

@@ -30,13 +30,13 @@ SGEMM__DEVICE float sgemm__from_fp16(uint32_t h) {
 #else
 #define SGEMM__HAS_MMA 1
 
-/* Four matrices of 8 rows x 8 16-bit elements in the registers of a warp (PTX ISA, "ldmatrix"). Word i of lane 4r + q,
-   r < 8, q < 4, holds elements 2q and 2q + 1 of row r of matrix i. */
+/* Four matrices of 8 rows x 8 elements of 16 bits in the registers of a warp (PTX ISA, "ldmatrix"). Word i of lane 4r +
+   q, r < 8, q < 4, holds elements 2q and 2q + 1 of row r of matrix i. */
 typedef struct sgemm__fragment {
   uint32_t words[4];
 } sgemm__fragment;
 
-/* p of lane 8i + r: row r of matrix i in shared memory, aligned to 16 bytes. */
+/* Loads four matrices from shared memory. p: on lane 8i + r the address of row r of matrix i, aligned to 16 bytes. */
 SGEMM__DEVICE void sgemm__load_matrices(sgemm__fragment *f, const char *p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(f->words[0]), "=r"(f->words[1]), "=r"(f->words[2]), "=r"(f->words[3])
@@ -44,8 +44,8 @@ SGEMM__DEVICE void sgemm__load_matrices(sgemm__fragment *f, const char *p) {
                : "memory");
 }
 
-/* Loads a fragment of an operand that lies in 8 x 8 matrices of 128 bytes: matrices of consecutive k follow each other,
-   those of consecutive groups of 8 rows lie group_bytes apart.
+/* Loads a fragment of an operand that is stored in 8 x 8 matrices of 128 bytes. Matrices of consecutive k follow each
+   other. group_bytes is the stride from one group of 8 rows to the next.
      A  16 rows x 16 k: matrices (rows 0 to 7, k 0 to 7), (rows 8 to 15, k 0 to 7), (rows 0 to 7, k 8 to 15),
         (rows 8 to 15, k 8 to 15)
      B  8 columns x 32 k: matrices of k 0 to 7, 8 to 15, 16 to 23, 24 to 31 */
@@ -57,9 +57,9 @@ SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
   sgemm__load_matrices(f, p + threadIdx.x % 32 * 16);
 }
 
-/* One product of a warp (PTX ISA, "mma.sync", m16n8k16): d = a b + c, where d and c are 16 x 8 of fp32, a is 16 x 16
-   and b is 16 x 8. Lane 4r + q, r < 8, q < 4, holds columns 2q and 2q + 1 of row r in d[0] and d[1], of row r + 8 in
-   d[2] and d[3]. */
+/* One product of a warp (PTX ISA, "mma.sync", m16n8k16): d = a b + c. d and c are 16 x 8 in fp32, a is 16 x 16, b is 16
+   x 8. Lane 4r + q, r < 8, q < 4, holds columns 2q and 2q + 1 of row r in d[0] and d[1], and those of row r + 8 in d[2]
+   and d[3]. */
 #define SGEMM__MMA(type)                                                                                               \
   SGEMM__DEVICE void sgemm__mma_##type(float *d, const uint32_t *a, const uint32_t *b, const float *c) {               \
     asm("mma.sync.aligned.m16n8k16.row.col.f32." #type "." #type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
@@ -71,7 +71,7 @@ SGEMM__DEVICE void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) {
 SGEMM__MMA(f16)
 SGEMM__MMA(bf16)
 
-/* d = a b, plus d if add is 1, over k 0 to 15 (half 0) or k 16 to 31 (half 1) of b. */
+/* d = a b, plus d if add is 1. The product is over k 0 to 15 (half = 0) or 16 to 31 (half = 1) of b. */
 SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
                               int format) {
   const float zero[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -84,8 +84,9 @@ SGEMM__DEVICE void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__f
 
 #if SGEMM__HAS_SM90A
 
-/* Describes an operand in shared memory to wgmma (PTX ISA, "Matrix Descriptor Format"), without swizzle: 8 x 8 matrices
-   of consecutive k follow each other, 128 bytes each, those of consecutive groups of 8 rows lie group_bytes apart. */
+/* Describes an operand in shared memory to wgmma (PTX ISA, "Matrix Descriptor Format"), without a swizzle. 8 x 8
+   matrices of 128 bytes and consecutive k follow each other. group_bytes is the stride from one group of 8 rows to the
+   next. */
 typedef uint64_t sgemm__matrix_descriptor;
 SGEMM__DEVICE sgemm__matrix_descriptor sgemm__matrix_descriptor_at(const void *p, int group_bytes) {
   return (sgemm__shared_address(p) & 0x3ffff) >> 4 | (uint64_t)(128 >> 4) << 16 | (uint64_t)(group_bytes >> 4) << 32;
@@ -96,8 +97,8 @@ SGEMM__DEVICE sgemm__matrix_descriptor sgemm__matrix_descriptor_advance(sgemm__m
 
 SGEMM__DEVICE void sgemm__wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 SGEMM__DEVICE void sgemm__wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/* Waits until all committed products of the warpgroup have completed. d: their `count` accumulators; nvcc moves no use
-   of them before the wait. */
+/* Waits until all committed products of the warpgroup have completed. d: their `count` accumulators. The empty asm
+   keeps nvcc from moving a use of them before the wait. */
 SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) {
   int i;
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -106,8 +107,8 @@ SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) {
     asm volatile("" : "+f"(d[i]));
 }
 
-/* One product of a warpgroup (PTX ISA, "wgmma.mma_async", m64nNk16, N = 64 or 128): d = a b, plus d if add is 1, where
-   d is 64 x N of fp32, N / 2 registers per thread, a is 64 x 16 and b is 16 x N. */
+/* One product of a warpgroup (PTX ISA, "wgmma.mma_async", m64nNk16, N = 64 or 128): d = a b, plus d if add is 1. d is
+   64 x N in fp32, N / 2 registers per thread; a is 64 x 16, b is 16 x N. */
 // clang-format off
 #define SGEMM__REGISTERS_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                   \
                             "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"

@@ -1,12 +1,12 @@
-/* sgemm/device/multiply.cuh: the outer product of two fragments: all FMAs of the stages with tiles in shared memory. */
+/* sgemm/device/multiply.cuh: the outer product of two fragments, with all FMAs of the stages with shared tiles. */
 #ifndef SGEMM_DEVICE_MULTIPLY_CUH
 #define SGEMM_DEVICE_MULTIPLY_CUH
 
 /* acc[TM][TN] += a[TM] b[TN], the outer product of two fragments with strides step_a and step_b. Odd rows run backward:
-   each FMA then shares a multiplicand with the FMA before, and ptxas can keep it in the operand reuse cache. Column j
-   of b belongs to column j ^ col_xor of acc. ptxas keeps both in aligned groups of four registers; with col_xor = 1 the
-   other two operands of an FMA are in different register banks, even and odd (docs/notebook/issue_slots.md, "Register
-   banks"; docs/notebook/tma_origins.md). */
+   each FMA then has a multiplicand of the FMA before, which ptxas can keep in the reuse cache. Column j of b belongs to
+   column j ^ col_xor of acc. ptxas keeps b and acc in aligned groups of four registers; with col_xor = 1 the registers
+   of b and acc in an FMA are in different register banks, even and odd (docs/notebook/issue_slots.md, "Register banks";
+   docs/notebook/tma_origins.md). */
 SGEMM__DEVICE void sgemm__multiply_fragments(float *acc, const float *a, int step_a, const float *b, int step_b, int TM,
                                              int TN, int col_xor) {
   int i, j;

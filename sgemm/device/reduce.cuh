@@ -1,25 +1,26 @@
 /* sgemm/device/reduce.cuh: sums of partial results over sliced-K groups, over the blocks of a cluster and over lanes.
-   The order of the additions is fixed: one plan gives the same bits each time. */
+   The order of the additions is fixed, so that a plan gives the same bits each time. */
 #ifndef SGEMM_DEVICE_REDUCE_CUH
 #define SGEMM_DEVICE_REDUCE_CUH
 
-/* The thread's part of a k that is split: sliced-K within the block, cluster split-K among blocks. */
+/* The part of k that a thread multiplies: sliced-K divides k within a block, cluster split-K among blocks. */
 typedef struct sgemm__k_split {
   int slice;             /* sliced-K group of the thread: 0 to slice_k - 1 */
   int slice_thread;      /* number of the thread within its group */
   uint32_t cluster_rank; /* rank of the block within its cluster: 0 to cluster_k - 1 */
-  uint32_t cluster_k;    /* blocks of the cluster that share the tile's k */
+  uint32_t cluster_k;    /* blocks of the cluster, which divide the tile's k */
 } sgemm__k_split;
 
-/* Offset in floats, from the start of shared memory, of output vector `vector` of the thread with this number in group
-   `slice`. Vectors of neighbouring threads are neighbours, so that 128-bit accesses have no bank conflicts. */
+/* Offset in floats, from the start of shared memory, of output vector `vector` of thread split->slice_thread in
+   sliced-K group `slice`. Vectors of neighbouring threads are neighbours, so that 128-bit accesses have no bank
+   conflicts. */
 SGEMM__DEVICE int sgemm__slice_offset(const sgemm__shape *s, const sgemm__k_split *split, int vector, int slice) {
   const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
   return ((vector * s->slice_k + slice) * slice_threads + split->slice_thread) * 4;
 }
 
-/* Sums an output vector of 4 results over the sliced-K groups, group 0 first. With one block per tile the sum goes to
-   C. In a cluster it replaces the vector of group 0 in shared memory. */
+/* Sums an output vector of 4 results over the sliced-K groups, group 0 first. Without a cluster the sum goes to C. In a
+   cluster it replaces the vector of group 0 in shared memory. */
 SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                         const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
                                         int vector) {
@@ -39,11 +40,11 @@ SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape
     sgemm__store_thread_vector(p, s, tile, own, vector, sum);
 }
 
-/* Sums the results over the sliced-K groups and then over the blocks of the cluster, and stores them to C. The sums go
-   through shared memory: slice_k * BM * BN floats in the memory of tiles that have been multiplied. One group sums each
-   output vector, and one block of the cluster; with more groups than vectors, every slice_stride-th group sums one. The
-   loops are not unrolled: their code runs once, and instruction-cache misses cost more than its execution
-   (docs/notebook/tile_ends.md, "The ends of tiles"). */
+/* Sums the results over the sliced-K groups and then over the blocks of the cluster, and stores them to C. The sums use
+   slice_k * BM * BN floats of shared memory, in place of tiles that have been multiplied. One sliced-K group sums each
+   output vector; with more groups than vectors, every slice_stride-th group sums one. Then one block of the cluster
+   sums each output vector. The loops are unrolled by at most 2: their code runs once, and instruction-cache misses cost
+   more than its execution (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                            const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
                                            const float *acc) {
@@ -53,7 +54,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
   float sum[4], r[4];
   int vector, v;
   uint32_t rank;
-  sgemm__barrier(); /* no thread reads the last tile any more, nor by an unconditional prefetch */
+  sgemm__barrier(); /* all threads have read the last tile, and what an unconditional prefetch loads */
   SGEMM__UNROLL
   for (vector = 0; vector < vectors; vector++)
     sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, split->slice), acc + vector * 4);

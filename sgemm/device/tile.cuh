@@ -7,40 +7,40 @@
    constant, each loop over them unrolls, and each array indexed by them lives in registers. */
 typedef struct sgemm__shape {
   int BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k;
-  int cluster_split_k; /* 1: blocks of a cluster may share a tile's k */
+  int cluster_split_k; /* 1: blocks of a cluster may divide a tile's k */
   int uses_tma;        /* 1: a producer warpgroup copies by tensor maps */
   int a_k_major;       /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
 } sgemm__shape;
 
-/* A tile of C, and where it comes from. */
+/* A tile of C, and the rows of op(A) and columns of op(B) that belong to it. */
 typedef struct sgemm__tile {
-  const float *A, *B; /* element (row 0, k = 0) of op(A)'s rows and (k = 0, column 0) of op(B)'s columns */
-  float *C;
-  int rows, cols; /* of the tile, inside C: 1 to BM, 1 to BN */
+  const float *A, *B; /* op(A) at (first row, k = 0); op(B) at (k = 0, first column) */
+  float *C;           /* C at (first row, first column) */
+  int rows, cols;     /* rows and columns of the tile inside C: 1 to BM, 1 to BN */
 } sgemm__tile;
 
 SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (int)rest : most; }
 
-/* 1 if the block has work: its y and z number a matrix of the batch, and the guard of a tensor mode, if there is one,
-   decided for this kernel. */
+/* 1 if the block has work: its y and z are the number of a matrix of the batch, and in a tensor mode the fallback
+   reason selects this kernel. */
 SGEMM__DEVICE int sgemm__has_work(const sgemm__args *p) {
   return sgemm__block_yz() < p->batch &&
          (p->fallback_reason == NULL || (*p->fallback_reason != 0) == p->run_on_fallback);
 }
 
-/* Rasterization: tile numbers run through raster groups of SGEMM__RASTER_ROWS tile rows, down each tile column of a
-   group first. Blocks that run at the same time then cover a compact part of C and share in the L2 what they read of A
-   and of B. */
+/* Rasterization: the tiles of C are numbered by raster groups of SGEMM__RASTER_ROWS tile rows, within a group by tile
+   columns, within a tile column by rows. Blocks of one wave then cover a compact part of C and reuse A and B in the
+   L2. */
 #define SGEMM__RASTER_ROWS 16
 
 typedef struct sgemm__tile_coord {
-  uint32_t row, col; /* in tiles */
+  uint32_t row, col; /* tile row, tile column */
 } sgemm__tile_coord;
 
 SGEMM__DEVICE sgemm__tile_coord sgemm__rasterize(const sgemm__args *p, uint32_t number) {
-  const uint32_t group = (p->tiles_m < SGEMM__RASTER_ROWS ? p->tiles_m : SGEMM__RASTER_ROWS) *
-                         p->tiles_n; /* tiles of a whole raster group */
+  /* group: tiles of a full raster group. */
+  const uint32_t group = (p->tiles_m < SGEMM__RASTER_ROWS ? p->tiles_m : SGEMM__RASTER_ROWS) * p->tiles_n;
   const uint32_t top = number / group * SGEMM__RASTER_ROWS, index = number % group;
   const uint32_t rows_left = p->tiles_m - top < SGEMM__RASTER_ROWS ? p->tiles_m - top : SGEMM__RASTER_ROWS;
   sgemm__tile_coord at;
@@ -49,8 +49,9 @@ SGEMM__DEVICE sgemm__tile_coord sgemm__rasterize(const sgemm__args *p, uint32_t 
   return at;
 }
 
-/* The tile at a coordinate of a matrix of the batch; of a number in raster order; of a number in the block's own
-   matrix. */
+/* sgemm__tile_at(): the tile at a coordinate in a matrix of the batch. sgemm__tile_by_number(): the tile with a number
+   in raster order. sgemm__tile_of_block(): the tile with a number in raster order in the matrix of the block's y and
+   z. */
 SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shape *s, sgemm__tile_coord at,
                                          int64_t batch) {
   const int64_t row = (int64_t)at.row * s->BM, col = (int64_t)at.col * s->BN;
@@ -72,20 +73,21 @@ SGEMM__DEVICE sgemm__tile sgemm__tile_of_block(const sgemm__args *p, const sgemm
   return sgemm__tile_by_number(p, s, number, sgemm__block_yz());
 }
 
-/* The TM x TN results of the block's tile that a thread owns: output vectors of V consecutive rows and columns,
-   row_stride rows and col_stride columns apart. The strides are as long as the threads of a warp tile reach, so that
-   neighbouring lanes own neighbouring columns: shared loads meet no bank twice, and stores to C are coalesced. Lanes 4q
-   to 4q + 3 of a warp own a 2 x 2 square of vectors: lanes i and i ^ 1 read the same of A, and i and i ^ 2 the same of
-   B. The hardware then serves a 128-bit shared load of a warp in 2 wavefronts; it takes 4 where neither holds. */
+/* The TM x TN results of the block's tile that a thread owns, in groups of V rows x V columns. row_stride and
+   col_stride are the row and column strides from one group to the next. The lanes of a warp tile own consecutive
+   groups, WM/TM of them along m and WN/TN along n, so that shared loads have no bank conflicts and stores to C are
+   coalesced.
+     Lanes 4q to 4q + 3 of a warp own 2 x 2 consecutive groups: lanes i and i ^ 1 load the same elements of A, lanes i
+     and i ^ 2 the same of B. The hardware serves such a 128-bit shared load of a warp in 2 wavefronts instead of 4. */
 typedef struct sgemm__thread_tile {
-  int row, col;               /* of the thread's first result in the tile */
+  int row, col;               /* row and column of the thread's first result in the tile */
   int row_stride, col_stride; /* constants: WM/TM * V, WN/TN * V */
-  int col_xor;                /* element v of a vector belongs to its column v ^ col_xor: 0 but in tma */
+  int col_xor;                /* element v of a vector belongs to column v ^ col_xor of it; not 0 in tma alone */
 } sgemm__thread_tile;
 
 SGEMM__DEVICE sgemm__thread_tile sgemm__thread_tile_of(const sgemm__shape *s) {
   const int lanes_m = s->WM / s->TM, lanes_n = s->WN / s->TN; /* threads of a warp tile along m and n */
-  const int t = sgemm__thread() % (SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1)); /* within its slice of k */
+  const int t = sgemm__thread() % (SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1)); /* in its sliced-K group */
   const int warp = t / (lanes_m * lanes_n), lane = t % (lanes_m * lanes_n);
   const int squares = lanes_m * lanes_n == 32 && lanes_m > 1 && lanes_n > 1, squares_n = lanes_n / 2; /* along n */
   const int lane_m = squares ? lane / 4 / squares_n * 2 + lane / 2 % 2 : lane / lanes_n;

@@ -59,8 +59,9 @@ static inline sgemm_status sgemm__run_selected(const sgemm_plan *plan, const sge
                                                    : sgemm__run_strict(plan, p, device, NULL, stream);
 }
 
-/* Why no plan fits: no variant of the stage is compiled; or the device can run none of those; or a workspace is missing
-   for operands that they have to pack. */
+/* The reason for which no plan fits. SGEMM_ERROR_NOT_COMPILED: no variant of the stage is compiled. SGEMM_ERROR_PLAN:
+   the device can run no compiled variant of the stage. SGEMM_ERROR_WORKSPACE: the workspace is too small for operands
+   that tma has to pack. */
 static inline sgemm_status sgemm__why_no_plan(sgemm_stage stage, const sgemm_device *device) {
   sgemm_status why = SGEMM_ERROR_NOT_COMPILED;
   int i;
@@ -87,7 +88,7 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
                                             : sgemm__run_selected(&plan, p, &device, stream);
 }
 
-/* What a device and p's operands say of a plan that the caller made. */
+/* Checks the caller's plan against the device and p's operands: SGEMM_SUCCESS or SGEMM_ERROR_PLAN. */
 static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm_params *p,
                                              const sgemm_device *device) {
   const sgemm__args args = sgemm__args_of(p);
@@ -96,7 +97,7 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
     if (!sgemm__tensor_possible(sgemm_tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
         plan->stream_k != 0 || plan->repack_a || plan->repack_b)
       return SGEMM_ERROR_PLAN;
-    strict.split_k = 1; /* the fallback's */
+    strict.split_k = 1; /* the fallback has no split-K */
   }
   return sgemm__possible(&strict, device) && sgemm__suits_operands(&strict, &args) ? SGEMM_SUCCESS : SGEMM_ERROR_PLAN;
 }
@@ -109,11 +110,11 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
     return SGEMM_ERROR_PARAMS;
   if (sgemm_variant_get(plan->variant) == NULL || (tensor && sgemm_tensor_variant_get(plan->tensor) == NULL))
     return SGEMM_ERROR_VARIANT;
-  query = sgemm_device_query(-1, &device); /* a failure is reported where there is something to launch */
+  query = sgemm_device_query(-1, &device); /* a failure is returned below, if there is something to launch */
   status = sgemm_check(p);
   if (query == SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status >= SGEMM_ERROR_ORDER)) {
     sgemm_status plan_status;
-    device.has_sm90a_code |= !sgemm_compiled(plan->variant); /* unknown then; NOT_COMPILED says so below */
+    device.has_sm90a_code |= !sgemm_compiled(plan->variant); /* it is unknown then; NOT_COMPILED follows below */
     plan_status = sgemm__check_plan(plan, p, &device);
     if (plan_status != SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status > SGEMM_ERROR_PLAN))
       return plan_status;
@@ -130,7 +131,7 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
 }
 
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
-  enum { CLUSTER_LIMIT = 8, STEPS = 4 }; /* blocks of a cluster; steps of BK that each of them gets at least */
+  enum { CLUSTER_LIMIT = 8, STEPS = 4 }; /* maximum blocks of a cluster; minimum k-steps of each */
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   sgemm_device device;
   sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
@@ -142,9 +143,10 @@ sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sge
   return sgemm_run_plan(&plan, p, stream);
 }
 
-/* ---- Prepared operands ------------------------------------------------------------------------------------------- */
+/* ---- Pre-split operands ------------------------------------------------------------------------------------------ */
 
-/* Params for one operand, 'A' or 'B': neither the other's size nor what becomes of the product matters. */
+/* Params for one operand, 'A' or 'B'. The other operand's size and alpha are set to 1, because the split depends on
+   neither. */
 static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which) {
   sgemm_params one = *p;
   one.alpha = 1.0f;
@@ -188,7 +190,7 @@ sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgem
   else
     one.A = p->B;
   status = sgemm_check(&one);
-  if (status == SGEMM_ERROR_A || status == SGEMM_ERROR_B) /* both pointers are the operand's */
+  if (status == SGEMM_ERROR_A || status == SGEMM_ERROR_B) /* one.A and one.B are the same pointer */
     return which == 'A' ? SGEMM_ERROR_A : SGEMM_ERROR_B;
   if (status == SGEMM_ERROR_C || (status == SGEMM_SUCCESS && (uintptr_t)memory % 16 != 0))
     return SGEMM_ERROR_PREPARE_MEMORY;

@@ -3,7 +3,7 @@
 #define SGEMM_LAUNCH_DEVICE_CPU_H
 
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
-  (void)stream; /* the model runs a launch to its end */
+  (void)stream; /* the CPU model completes a launch before it returns */
   return sgemm__cpu_launch(kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
                                                         : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT],
                            grid, args);
@@ -15,7 +15,7 @@ static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_s
   return SGEMM_SUCCESS;
 }
 
-/* An sm_90a with nominal figures and as many SMs as sgemm_model_set() says. */
+/* An sm_90a device with nominal values and the number of SMs of sgemm_model_set(). */
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
   const sgemm_device model = {"CPU model", 9,     0,          90,         1,    1,       128,   1000, 2048,
                               32,          65536, 228 * 1024, 227 * 1024, 1024, 1 << 20, 256.0, 100.0};

@@ -13,15 +13,15 @@ static sgemm__kernel sgemm__kernel_of(int kernel, int ops) {
 
 /* ---- Device properties ------------------------------------------------------------------------------------------- */
 
-/* What is remembered of each device of the process, so that a call asks the runtime for the number of its device only.
-   Any number of host threads may meet here: the first to claim a device's entry fills it, and the others read for
-   themselves. */
-enum { SGEMM__DEVICES = 64 }; /* remembered; properties of a further one are read each time */
+/* Cached properties of each device, so that a call queries the runtime only for the number of the current device. Host
+   threads may use the cache at the same time: the first to claim a device's entry fills it; until then the others query
+   the properties themselves. */
+enum { SGEMM__DEVICES = 64 }; /* cached devices; properties of further devices are queried in each call */
 enum { SGEMM__UNKNOWN, SGEMM__CLAIMED, SGEMM__KNOWN };
 static struct {
   int state;
   sgemm_device device;
-  unsigned char ready[SGEMM__KERNEL_COUNT]; /* bit ops: the kernel may use its shared memory */
+  unsigned char ready[SGEMM__KERNEL_COUNT]; /* bit `ops` is 1: the shared-memory opt-in of the kernel is done */
 } sgemm__devices[SGEMM__DEVICES];
 
 /* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
@@ -29,8 +29,8 @@ static int sgemm__lanes(int major, int minor) {
   return (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0) ? 64 : 128;
 }
 
-/* The code of the kernels in use, on the current device. Code that is not for sm_90a leaves out the bodies of tma, and
-   with them their static shared memory. */
+/* code_arch and has_sm90a_code of the current device. Code for other targets than sm_90a lacks the bodies of tma, and
+   so their static shared memory. */
 static cudaError_t sgemm__read_code(sgemm_device *out) {
   struct cudaFuncAttributes attributes;
   int i;
@@ -81,8 +81,7 @@ static cudaError_t sgemm__read_device(int device, sgemm_device *out) {
   return device == current ? sgemm__read_code(out) : cudaSuccess;
 }
 
-/* The current device: its number and its remembered properties; *properties points to `own` where they are not
-   remembered. */
+/* The current device: its number, and a pointer to its cached properties, or to `own` if they are not cached. */
 static cudaError_t sgemm__current_device(int *device, const sgemm_device **properties, sgemm_device *own) {
   int unknown = SGEMM__UNKNOWN;
   cudaError_t error = cudaGetDevice(device);
@@ -132,7 +131,8 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
-/* Above 48 KiB a kernel is told once for each device how much shared memory it may use. */
+/* Shared-memory opt-in: a kernel with more than 48 KiB of dynamic shared memory needs it once for each device (CUDA C++
+   Programming Guide, "Shared Memory"). */
 static cudaError_t sgemm__allow_shared(int device, int kernel, int ops, unsigned bytes) {
   unsigned char *ready = device < SGEMM__DEVICES ? &sgemm__devices[device].ready[kernel] : NULL;
   cudaError_t error;
@@ -144,7 +144,8 @@ static cudaError_t sgemm__allow_shared(int device, int kernel, int ops, unsigned
   return error;
 }
 
-/* The tensor map of an operand. Its encoder belongs to the driver; the runtime finds it. */
+/* Encodes the tensor map of an operand. cuTensorMapEncodeTiled is a function of the driver; the runtime returns its
+   address, which is cached. */
 static sgemm_status sgemm__encode(const sgemm__tensor_map_shape *v, sgemm__tensor_map *map) {
   typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
                            const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
@@ -174,11 +175,11 @@ static sgemm_status sgemm__encode(const sgemm__tensor_map_shape *v, sgemm__tenso
 }
 
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
-  const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)kernel); /* NULL for a kernel of no strict variant */
+  const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)kernel); /* NULL for kernels beside strict variants */
   const sgemm_device *properties;
   sgemm_device own;
   sgemm__tensor_map maps[2];
-  void *arguments[3] = {(void *)args, &maps[0], &maps[1]}; /* a kernel takes as many as it has parameters */
+  void *arguments[3] = {(void *)args, &maps[0], &maps[1]}; /* the launch reads one for each parameter of the kernel */
   cudaLaunchAttribute attributes[2];
   cudaLaunchConfig_t config;
   int device;
@@ -203,7 +204,7 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
   config.stream = stream;
   config.attrs = attributes;
   config.numAttrs = 0;
-  if (properties->code_arch >= 90) { /* its kernels wait in sgemm__pdl_wait() for the launch before */
+  if (properties->code_arch >= 90) { /* PDL: the kernels wait in sgemm__pdl_wait() for the preceding launch */
     attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
   }

@@ -1,5 +1,5 @@
-/* sgemm/launch/run.h: the calls of sgemm.h: check, quick returns, select, launch. Included by sgemm.h at its end, where
-   SGEMM_IMPLEMENTATION is defined and this object holds the host part. */
+/* sgemm/launch/run.h: the calls of sgemm.h: check, quick returns, select, launch. sgemm.h includes this file at its end
+   if SGEMM_IMPLEMENTATION is defined; it is empty in objects without the host part. */
 #ifndef SGEMM_LAUNCH_RUN_H
 #define SGEMM_LAUNCH_RUN_H
 

@@ -1,12 +1,13 @@
-/* sgemm/launch/sequence.h: the launches of a plan, in order: repack or split the operands, multiply, reduce, fall back.
-   Each function is for params that sgemm_check() passed and that leave something to do, and for a plan that suits them.
-   */
+/* sgemm/launch/sequence.h: the launches of a plan, in order: pack or split the operands, multiply, reduce, fall back.
+   The functions expect params that sgemm_check() has passed and that are not a quick return, and a plan that suits
+   them. */
 #ifndef SGEMM_LAUNCH_SEQUENCE_H
 #define SGEMM_LAUNCH_SEQUENCE_H
 
 /* ---- Split-K ----------------------------------------------------------------------------------------------------- */
 
-/* Args whose results go to the partitions in the workspace instead of to C: rows padded to 16 bytes, unscaled. */
+/* Args whose results go to the split-K partitions in the workspace instead of to C, with rows padded to 16 bytes, alpha
+   1 and beta 0. */
 static inline sgemm__args sgemm__into_partitions(const sgemm__args *args, float *partials, int partitions) {
   sgemm__args into = *args;
   into.C = partials;
@@ -56,7 +57,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   s.split_stride = plan->split_k > 1 ? sgemm__partition_floats(args) : 0;
   grid = sgemm__grid_of((int64_t)blocks, args->batch, v->threads, v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
-  /* Kernels that do not split k read the first member only, which is all that their parameter holds. */
+  /* The parameter of kernels without split-K is sgemm__args, the first member of s. */
   status = sgemm__launch(plan->variant, 2 * args->trans_a + args->trans_b, grid, &s, stream);
   return status != SGEMM_SUCCESS || plan->split_k == 1 ? status
                                                        : sgemm__launch_reduce(args, partials, plan->split_k, stream);
@@ -64,12 +65,13 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
 
 /* ---- Stage tma --------------------------------------------------------------------------------------------------- */
 
-/* Persistent blocks drift apart as k goes on, until the L2 no longer holds what they share, which costs power, and so
-   clocks. So a block leaves after some 32768 of k to the next block of the grid: 16384 cubed is 3.5 % faster, 4096
-   cubed as fast (H200, docs/notebook/power.md). */
+/* k after which a persistent block ends at its next tile and the next block of the grid gets its slot. Without this
+   limit persistent blocks come to each k at more and more different times, and lost L2 reuse costs power, and so
+   clocks. With the limit a call at 16384 x 16384 x 16384 takes 159 ms instead of 165 ms, and 4096 x 4096 x 4096 is as
+   fast as without (H200, docs/notebook/tma_loop.md, "Persistent blocks"). */
 enum { SGEMM__PERSISTENT_K = 32768 };
 
-/* Packs the operands that the plan repacks, and makes args describe them as packed. */
+/* Launches the packing of the plan's operands, and makes args describe the packed operands. */
 static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm__args *args, sgemm_stream stream) {
   const int64_t rows = (l->a.repack ? l->a.rows * l->a.batch : 0) + (l->b.repack ? l->b.rows * l->b.batch : 0);
   const int64_t blocks = rows / SGEMM__PACK_ROWS * (l->ld / SGEMM__PACK_K);
@@ -77,7 +79,7 @@ static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm_
   if (!sgemm__grid_fits((double)blocks, 1))
     return SGEMM_ERROR_GRID;
   pack.gemm = *args;
-  pack.gemm.batch = 1; /* each block knows its matrix of the batch */
+  pack.gemm.batch = 1; /* sgemm__pack_block_of() numbers the matrices by the block's x */
   pack.a = l->a;
   pack.b = l->b;
   if (l->a.repack) {
@@ -96,8 +98,9 @@ static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm_
                      : sgemm__launch(SGEMM__PACK, 0, sgemm__grid_of(blocks, 1, SGEMM__PACK_THREADS, 0), &pack, stream);
 }
 
-/* Divides the tiles among persistent blocks, and those of the last, partial wave among stream-K units: one unit a
-   block, each with one iteration (a step of BK) at least. Returns 0 where the numbers are too large for the kernel. */
+/* Divides the tiles among persistent blocks, and the tiles of the last, partial wave among stream-K units. A block has
+   one stream-K unit, a unit has at least one iteration (k-step of BK). Returns 0 if the numbers are too large for the
+   kernel. */
 static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_device *device, sgemm__tma_args *t) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(t->gemm.m, v->BM), tiles_n = sgemm__ceil_div(t->gemm.n, v->BN);
@@ -155,8 +158,8 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
                              stream);
 }
 
-/* The launches of a strict plan. fallback_reason: NULL, or the word of a tensor mode's guard; then they do nothing
-   unless the guard let strict fp32 compute the call. */
+/* The launches of a strict plan. fallback_reason: NULL, or the word of a tensor mode's guard. With a word the kernels
+   return at once if it is 0. */
 static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                              const uint32_t *fallback_reason, sgemm_stream stream) {
   sgemm__args args = sgemm__args_of(p);
@@ -168,7 +171,7 @@ static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
 
-/* Splits the operands of args that are not split yet into terms of a format. */
+/* Launches the split of those operands of args that are not pre-split, into terms of a format. */
 static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, sgemm_format format,
                                                sgemm_stream stream) {
   const int64_t row_blocks = (args->a.presplit ? 0 : args->a.rows / SGEMM__ROW_BLOCK * args->a.batch) +
@@ -182,16 +185,16 @@ static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, s
                        args, stream);
 }
 
-/* Split, multiply, reduce, and a strict kernel that has nothing to do unless the guard fires. Not for alpha = 0 or k =
-   0. */
+/* The launches of a tensor plan: split, multiply, reduce, and a strict kernel that runs only on fallback. alpha and k
+   are not 0. */
 static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                              sgemm_stream stream) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get(plan->tensor);
   const sgemm__args whole = sgemm__args_of(p);
   const sgemm__tensor_layout l = sgemm__tensor_layout_of(plan, p, &whole);
   const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
-  /* Partitions are whole scale blocks. The last ones of a plan may be left without any k and are neither computed nor
-     summed. */
+  /* A split-K partition is a multiple of 128 k, which have one block scale. The last partitions of a plan may have no
+     k; they are neither computed nor summed. */
   const int64_t scale_blocks = sgemm__ceil_div(whole.k, SGEMM__SCALE_K);
   const int64_t blocks_per_split = sgemm__ceil_div(scale_blocks, plan->split_k);
   const int split_k = (int)sgemm__ceil_div(scale_blocks, blocks_per_split);
@@ -223,7 +226,7 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm
                                         v->threads, v->shared),
                          &t, stream);
   if (status == SGEMM_SUCCESS && split_k > 1) {
-    sgemm__args reduce = whole; /* runs if tensor cores computed the partitions */
+    sgemm__args reduce = whole; /* the sum runs if tensor cores computed the partitions */
     reduce.fallback_reason = t.guard_word;
     status = sgemm__launch_reduce(&reduce, l.partials, split_k, stream);
   }

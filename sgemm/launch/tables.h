@@ -1,4 +1,4 @@
-/* sgemm/launch/tables.h: the rows of the tables as structs, and what the kernel table holds. */
+/* sgemm/launch/tables.h: the tables of variants and of tensor-core variants as arrays of structs. */
 #ifndef SGEMM_LAUNCH_TABLES_H
 #define SGEMM_LAUNCH_TABLES_H
 

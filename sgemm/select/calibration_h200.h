@@ -1,35 +1,34 @@
-/* sgemm/select/calibration_h200.h: the constants that the selection estimates times with, from times of an NVIDIA H200.
-   The tool tune measures plans on a GPU, fits these constants to their times and writes the part between BEGIN and END.
+/* sgemm/select/calibration_h200.h: the calibration constants of the estimate, for an NVIDIA H200. The tool tune
+   measures plans on a GPU, fits these constants to their times and writes the lines between BEGIN and END.
 
-   Every constant is bound to its variant by name. An entry whose name is no variant, a second entry for a variant and a
-   variant without an entry do not compile. A variant that has not been measured stands in SGEMM_ESTIMATED instead. */
+   Constants are bound to their variant by name. An entry whose name is no variant, a second entry for a variant and a
+   variant without an entry do not compile. A variant that has not been measured is in SGEMM_ESTIMATED instead. */
 #ifndef SGEMM_SELECT_CALIBRATION_H200_H
 #define SGEMM_SELECT_CALIBRATION_H200_H
 
-/* Times are in clocks of an SM. */
+/* Calibration constants of the GPU. Clocks are clocks of an SM. */
 typedef struct sgemm__calibration {
-  double launch;          /* of a kernel that has nothing to do */
-  double cluster;         /* of the sum over the blocks of a cluster */
-  double split_k;         /* of the second kernel of split-K or stream-K */
-  double partition;       /* of each partition that the second kernel sums, besides its bytes */
+  double launch;          /* clocks of a launch whose kernel does nothing */
+  double cluster;         /* clocks of the sum over the blocks of a cluster */
+  double split_k;         /* clocks of the second kernel of split-K or stream-K */
+  double partition;       /* clocks of each partition that the second kernel sums, besides its bytes */
   double half_rate_warps; /* resident warps of an SM at which a variant reaches half of its rate */
-  double copy;            /* of an element that is copied to shared memory alone, not four at a time */
-  double store;           /* of such an element that goes through registers, in stages before async */
-  double guarded;         /* of such an element that may lie outside the matrix */
-  double latency;         /* from the request of a tile to its arrival */
-  double sm_bytes;        /* bytes that an SM can load in a clock, from L2 or memory */
-  double bandwidth_share; /* share of the nominal memory bandwidth that a kernel reaches */
-  double
-      lost_reuse; /* share of the tiles' repeated bytes that the L2 no longer holds, for each k above 4096; not fitted */
+  double copy;            /* clocks of an element that cp.async copies by 4 bytes instead of 16 */
+  double store;           /* clocks of an element that a stage before async stores to shared memory by 4 bytes */
+  double guarded;         /* clocks of an element of an unaligned row, which a guarded access of 4 bytes brings */
+  double latency;         /* clocks from the request of a tile to its arrival */
+  double sm_bytes;        /* L2-to-SM throughput: bytes that an SM loads in a clock, from L2 or DRAM */
+  double bandwidth_share; /* fraction of the nominal DRAM bandwidth that a kernel reaches */
+  double lost_reuse;      /* fraction of the reused bytes that DRAM re-reads, for each k above 4096; not fitted */
 } sgemm__calibration;
 
-/* Of one variant. */
+/* Calibration constants of one variant. */
 typedef struct sgemm__variant_calibration {
-  double rate;     /* FMAs in a clock of an SM that is full of blocks; its lanes could do 128 */
+  double rate;     /* FMAs in a clock of an SM that is full of blocks; the nominal peak is 128 */
   double overhead; /* clocks of a wave besides its FMAs: the first loads and the stores */
 } sgemm__variant_calibration;
 
-/* Of one tensor-core variant. */
+/* Calibration constants of one tensor-core variant. */
 typedef struct sgemm__tensor_calibration {
   double k_block;  /* clocks of a k-block of a tile */
   double overhead; /* clocks of a tile besides its k-blocks */
@@ -105,7 +104,7 @@ static const sgemm__calibration sgemm__h200 = {
   X(tma_256x32x64_16x8,              122.4,  1964)
 /* END calibration */
 
-/* X([symbol] tensor-core variant, k_block, overhead): from times of squares of 1024 to 4096. */
+/* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */
 #define SGEMM__H200_TENSOR_VARIANTS(X)                                                                                 \
   X(wgmma_fp16x3_128x256,    2250, 4000)                                                                               \
   X(wgmma_fp16x3_128x128,    1150, 4000)                                                                               \
@@ -117,8 +116,8 @@ static const sgemm__calibration sgemm__h200 = {
   X(mma_bf16x6_128x128,      4400, 4000)
 // clang-format on
 
-/* A switch over names: an unknown name or a second entry is an error of the compiler, a missing one of the assertion.
-   */
+/* The calibration constants of a variant. In the switch an unknown name or a second entry does not compile; the
+   assertion below finds a missing entry. */
 static inline sgemm__variant_calibration sgemm__calibration_of(sgemm_variant variant) {
   sgemm__variant_calibration c = {1.0, 1e9}; /* no variant: never selected */
   switch (variant) {

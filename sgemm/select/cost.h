@@ -1,19 +1,18 @@
-/* sgemm/select/cost.h: the estimated time of a plan, in clocks of an SM. A pure function of the shape, the device and
-   the calibration. docs/notebook/selection.md and docs/notebook/power.md have the measurements behind it. */
+/* sgemm/select/cost.h: the estimated time of a plan, in clocks of an SM. It depends only on the shape, the device
+   properties and the calibration constants. docs/notebook/selection.md and docs/notebook/power.md have the
+   measurements. */
 #ifndef SGEMM_SELECT_COST_H
 #define SGEMM_SELECT_COST_H
 
-/* Constants of the model that tune does not fit, each from measurements on an H200. */
-#define SGEMM__COST_READ_C 1000.0      /* clocks until a vector of C arrives where beta is not 0 (tile_ends.md) */
-#define SGEMM__COST_PACK_BANDWIDTH 0.9 /* share of the memory bandwidth that packing reaches (tma_origins.md) */
-#define SGEMM__COST_PERSISTENT                                                                                         \
-  3500.0 /* clocks until the first tile arrives at a persistent block, once (tma_loop.md) */
-#define SGEMM__COST_REDUCE_WAIT 2000.0 /* clocks for which the stream-K sum of 8 partial tiles waits (stream_k.md) */
-#define SGEMM__COST_REUSE_K 4096.0  /* k from which on blocks drift apart and the L2 loses what they share (power.md) */
-#define SGEMM__COST_POWER_DRAM 0.49 /* at 700 W: a DRAM byte, in its own time at full bandwidth (power.md) */
-#define SGEMM__COST_POWER_L2 0.17   /* at 700 W: a byte that an SM loads, in the same unit (power.md) */
-#define SGEMM__COST_SMALLER_BOUND                                                                                      \
-  0.06 /* share of the smaller of two bounds that is felt beside the larger (power.md) */
+/* Constants of the estimate that tune does not fit, each from measurements on an H200 (pages of docs/notebook). */
+#define SGEMM__COST_READ_C 1000.0      /* clocks until a vector of C arrives, if beta is not 0 (tile_ends.md) */
+#define SGEMM__COST_PACK_BANDWIDTH 0.9 /* fraction of nominal DRAM bandwidth that packing reaches (tma_origins.md) */
+#define SGEMM__COST_PERSISTENT 3500.0  /* clocks before a persistent block's first tile arrives (selection.md) */
+#define SGEMM__COST_REDUCE_WAIT 2000.0 /* clocks for 8 loads in flight of a stream-K sum (selection.md) */
+#define SGEMM__COST_REUSE_K 4096.0     /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
+#define SGEMM__COST_POWER_DRAM 0.49    /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
+#define SGEMM__COST_POWER_L2 0.17      /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
+#define SGEMM__COST_SMALLER_BOUND 0.06 /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
 static inline double sgemm__ceil(double x) {
   const double floor = (double)(int64_t)x;
@@ -22,25 +21,25 @@ static inline double sgemm__ceil(double x) {
 static inline double sgemm__larger(double a, double b) { return a > b ? a : b; }
 static inline double sgemm__smaller(double a, double b) { return a < b ? a : b; }
 
-/* What the estimate takes from params and device, once for all plans. Doubles are exact enough. */
+/* What the estimate needs of params and device, computed once for all plans. Doubles are accurate enough. */
 typedef struct sgemm__problem {
   sgemm__args args;
   double m, n, k, batch;
   int a_k_major, b_k_major; /* 1: contiguous along k in memory */
-  int a_vectors, b_vectors; /* 1: rows can start on 16 bytes */
-  double pack_a, pack_b;    /* elements to pack if tma repacks A, or B */
+  int a_vectors, b_vectors; /* 1: ld is a multiple of 4, so that all rows can start at multiples of 16 bytes */
+  double pack_a, pack_b;    /* elements of A, and of B, that packing writes */
   double must_pack;         /* clocks of packing the operands that tensor maps cannot describe */
-  double sms, per_sm;       /* of the device; 1 / sms */
+  double sms, per_sm;       /* SMs of the device; 1 / sms */
   double lane;              /* 128 over the FMA lanes of an SM */
-  double sm_byte;           /* clocks of a loaded byte while all SMs load */
-  double dram_byte;         /* clocks of a DRAM byte at the full bandwidth */
-  double bytes, dram;       /* minimum bytes of the call, and the clocks that memory needs for them */
-  double l2;                /* bytes that the L2 holds */
-  double fmas;              /* clocks of all FMAs while all SMs' lanes are busy */
-  double read_c;            /* clocks until a vector of C arrives; 0 where beta is 0 */
+  double sm_byte;           /* clocks for each byte that SMs load while all SMs load */
+  double dram_byte;         /* clocks for each DRAM byte at the nominal bandwidth */
+  double bytes, dram;       /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them */
+  double l2;                /* bytes of the L2 */
+  double fmas;              /* clocks of all FMAs at the nominal peak */
+  double read_c;            /* clocks until a vector of C arrives; 0 if beta is 0 */
 } sgemm__problem;
 
-/* Clocks of packing so many elements: 4 bytes read and 4 written for each, in a launch of its own. */
+/* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
 static inline double sgemm__pack_cost(double elements, double dram_byte, const sgemm__calibration *c) {
   return elements > 0.0 ? c->launch + elements * 8.0 * dram_byte / SGEMM__COST_PACK_BANDWIDTH : 0.0;
 }
@@ -75,28 +74,29 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   return q;
 }
 
-/* What the estimate takes from a variant and its own calibration, once for all its plans. */
+/* What the estimate needs of a variant and its own calibration constants, computed once for all its plans. */
 typedef struct sgemm__candidate {
   const sgemm_variant_info *v;
-  double tiles;       /* of C, in all the batch */
-  double fma, per_k;  /* clocks of a tile's k on an SM full of blocks: its FMAs; its FMAs and element-wise copies */
-  double overhead;    /* clocks of a wave besides */
-  double half_rate;   /* resident blocks of an SM at which it reaches half of its rate */
-  double arrival;     /* least clocks from the arrival of one step's tiles to that of the next */
-  double step_bytes;  /* bytes that a block loads for one k */
+  double tiles;       /* tiles of C in all the batch */
+  double fma, per_k;  /* clocks for each k of a tile on an SM full of blocks: FMAs alone; FMAs and 4-byte copies */
+  double overhead;    /* clocks of a wave besides those for its k */
+  double half_rate;   /* resident blocks at which an SM reaches half of its rate */
+  double arrival;     /* minimum clocks between the arrivals of the tiles of consecutive k-steps */
+  double step_bytes;  /* bytes that a block loads for each k */
   double partial;     /* clocks of a split-K partition, or of a stream-K partial tile */
   double slots;       /* resident block slots of the device */
-  double steps;       /* of BK in all of k */
-  double lower_bound; /* clocks of any plan besides what splitting k costs: all SMs busy all the time, or DRAM */
+  double steps;       /* k-steps of a tile */
+  double lower_bound; /* lower bound of every plan's clocks, without the cost of splitting k */
 } sgemm__candidate;
 
-/* 1 if a second kernel can sum what the blocks of a variant compute of k. */
+/* 1 if the variant has split-K or stream-K, with a second kernel that sums partial results. */
 static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
   return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv;
 }
 
-/* Clocks of a wave besides its FMAs. Where beta is not 0, a thread waits for C once for each of its output vectors.
-   Pipelines with 8 x 8 results a thread, and tma, load eight vectors at a time, so that they wait twice in all. */
+/* Clocks of a wave besides its FMAs. If beta is not 0, a thread waits for C once for each of its output vectors.
+   Pipelines with 8 x 8 results per thread, and tma, load eight vectors at a time, so that a thread waits two times in
+   all. */
 static inline double sgemm__wave_overhead(sgemm_variant variant, const sgemm__variant_calibration *own,
                                           const sgemm__problem *q) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -105,8 +105,10 @@ static inline double sgemm__wave_overhead(sgemm_variant variant, const sgemm__va
   return own->overhead + q->read_c * (ahead ? 2.0 : sgemm__larger(vectors, 1.0));
 }
 
-/* Clocks that every plan of a variant takes at least: all SMs busy all the time, or one SM alone with a tile, unless k
-   is split, which costs something too; or DRAM. Cheaper than a candidate, so that most variants need no closer look. */
+/* Lower bound of the clocks of every plan of a variant: the larger of the SM time and the DRAM time. The SM time is at
+   least that of all SMs busy all the time. Without a split of k it is also at least that of one tile on one SM; a split
+   of k costs a sum. The bound costs less to compute than sgemm__candidate_of() and spares the candidates of most
+   variants. */
 static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__variant_calibration *own,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -122,8 +124,8 @@ static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__vari
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
                                                    const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  /* A K-major operand is copied element by element where fragments have more than 4 elements, and any operand whose
-     rows do not start on 16 bytes is. */
+  /* An operand is copied element by element if it is K-major and fragments have more than 4 elements, or if its rows do
+     not start at multiples of 16 bytes. */
   const double single = v->bufs > 2 ? c->copy : c->store;
   const double a_copy = v->uses_tma ? 0.0 : !q->a_vectors ? c->guarded : q->a_k_major && v->TM != 4 ? single : 0.0;
   const double b_copy = v->uses_tma ? 0.0 : !q->b_vectors ? c->guarded : q->b_k_major && v->TN != 4 ? single : 0.0;
@@ -144,18 +146,17 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   return r;
 }
 
-/* Threads that share each stream-K sum of so many partial tiles: each loads 8 of them at a time. */
+/* Threads that add each stream-K sum of `partials` partial tiles. A thread loads 8 of them at a time. */
 static inline uint32_t sgemm__reduce_threads(uint32_t partials) {
   return partials >= 128 ? 32 : partials >= 64 ? 16 : partials >= 32 ? 8 : partials >= 16 ? 4 : partials >= 8 ? 2 : 1;
 }
 
-/* Parts that the second kernel sums: split-K partitions, or the blocks of stream-K; 1 where there is no second kernel.
-   */
+/* Number of partial results of the second kernel: split-K partitions, or stream-K blocks; 1 without a second kernel. */
 static inline int sgemm__summed_parts(const sgemm_plan *plan) {
   return plan->stream_k > 1 ? plan->stream_k : plan->split_k;
 }
 
-/* Clocks that splitting k costs besides the work itself. */
+/* Clocks that a split of k costs: the sums over a cluster, and the second kernel. */
 static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
   const int parts = sgemm__summed_parts(plan);
   return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : 0.0);
@@ -163,13 +164,13 @@ static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__cand
 
 /* How a plan's blocks fill the device. */
 typedef struct sgemm__waves {
-  double blocks;  /* of the launch, or tiles of persistent blocks */
-  double steps;   /* of BK of a block */
+  double blocks;  /* blocks of the launch; tiles, if blocks are persistent */
+  double steps;   /* k-steps of a block */
   double wave;    /* blocks that run at a time */
   double full;    /* full waves */
   double left;    /* blocks of the last, partial wave */
-  double busiest; /* blocks of it on the busiest SM */
-  double units;   /* work units of a block in it: with stream-K a block may end one tile and begin another */
+  double busiest; /* blocks of the partial wave on the busiest SM */
+  double units;   /* stream-K: largest number of work units of a block, 2 if it may end one tile and begin another */
 } sgemm__waves;
 
 static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q) {
@@ -177,17 +178,17 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
   sgemm__waves w;
   w.blocks = r->tiles * cluster * plan->split_k;
   w.steps = sgemm__ceil(r->steps / (cluster * plan->split_k));
-  /* Clusters do not leave a group of some 16 SMs, and fill each group only in part. */
+  /* A cluster runs within one GPC of about 16 SMs. Clusters leave some block slots of each GPC empty. */
   w.wave = stream_k ? plan->stream_k : sgemm__larger(r->slots - (cluster - 1) * (double)(int)(q->sms / 32.0), cluster);
   w.full = (double)(int64_t)(w.blocks / w.wave);
   w.left = w.blocks - w.full * w.wave;
-  w.busiest = sgemm__ceil(w.left * q->per_sm - 1e-9); /* 1e-9 exceeds the rounding of per_sm */
+  w.busiest = sgemm__ceil(w.left * q->per_sm - 1e-9); /* 1e-9 exceeds the rounding error of per_sm */
   w.units = stream_k && w.left > 0.0 ? 1.0 + ((int64_t)w.wave % (int64_t)w.left > 0) : 1.0;
   return w;
 }
 
-/* Clocks of the busiest SM. It works through its blocks in waves; each block costs a whole tile, whatever the edge cuts
-   off, and runs no faster than its tiles arrive. n resident blocks run at n / (n + half_rate) of the rate. */
+/* Clocks of the busiest SM, which runs its blocks in waves. A block costs a full tile, at an edge too, and at least the
+   arrival of its tiles. n resident blocks run at n / (n + half_rate) of the variant's rate. */
 static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
   const double alone = w->steps * r->v->BK * r->per_k, arrival = w->steps * r->arrival;
   const double resident = r->v->resident;
@@ -199,9 +200,10 @@ static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *pla
   return w->full * full + last;
 }
 
-/* Clocks that lost L2 reuse costs. Blocks that share what they load drift apart as k goes on, until the L2 no longer
-   holds it for the last of them. Tiles of 64 x 128 read 10 % of their loads from DRAM at 8192 cubed and 29 % at 16384
-   on an H200. This costs power, and so clocks, whatever else binds. */
+/* Clocks of lost L2 reuse. Blocks that load the same rows come to each k at different times; with a long k the L2 no
+   longer holds the rows when the last block loads them, and DRAM delivers re-read bytes. On an H200 DRAM delivers 10 %
+   of the bytes that tiles of 64 x 128 load at 8192 x 8192 x 8192, and 29 % at 16384 x 16384 x 16384. This costs power,
+   and so clocks, whichever bound is the largest. */
 static inline double sgemm__lost_reuse(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                        const sgemm__problem *q, const sgemm__calibration *c) {
   const double block_k = w->steps * r->v->BK, bytes = w->blocks * block_k * r->step_bytes;
@@ -211,12 +213,13 @@ static inline double sgemm__lost_reuse(const sgemm__waves *w, const sgemm_plan *
              : 0.0;
 }
 
-/* Clocks for which an H200's 700 W suffice: FMAs at their full rate take all of it, as do twice the bytes that DRAM can
-   move, or six times as many loaded from the L2. With stream-K units that are no whole parts of a tile, tiles that load
-   the same rows come to a k at different times; what the L2 cannot hold until then is read twice. */
+/* Power bound: minimum clocks at the 700 W of an H200. FMAs at the full rate need all of the power; so do 2 (1 / 0.49)
+   times the bytes that DRAM moves at its nominal bandwidth, or 6 (1 / 0.17) times as many bytes loaded by SMs. If a
+   tile has no integer number of stream-K units, tiles that load the same rows come to each k at different times, and
+   DRAM reads the bytes again that the L2 no longer holds. */
 static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm__candidate *r, const sgemm__problem *q) {
-  const double shared_rows = (q->n > r->v->BN ? q->m : 0.0) +
-                             (q->m > r->v->BM ? q->n : 0.0); /* that several tiles load */
+  /* shared_rows: rows of op(A) and columns of op(B) that several tiles load. twice: re-read bytes. */
+  const double shared_rows = (q->n > r->v->BN ? q->m : 0.0) + (q->m > r->v->BM ? q->n : 0.0);
   const double twice = w->units > 1.0 && q->bytes * w->left > q->l2 * r->tiles
                            ? 4.0 * q->k * q->batch * shared_rows * w->left / r->tiles
                            : 0.0;
@@ -232,7 +235,7 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate 
   const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.steps * r->v->BK * r->step_bytes * q->sm_byte;
   const double sm2 = sm * sm, loads2 = loads * loads, dram2 = q->dram * q->dram;
   const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
-  /* A stream-K sum of many partial tiles waits for memory once for 8 of them a thread. */
+  /* A thread of a stream-K sum waits for memory once for each 8 partial tiles that it adds. */
   const double partials = plan->stream_k > 1 && w.left > 0.0 ? w.wave / w.left : 1.0;
   const double waits = sgemm__ceil(partials / (8.0 * sgemm__reduce_threads((uint32_t)partials)));
   const double time = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) +
@@ -245,19 +248,19 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate 
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
 
-#define SGEMM__COST_SPLIT 4000.0         /* clocks of a split, however small, besides its launch */
-#define SGEMM__COST_SPLIT_BANDWIDTH 0.85 /* share of the memory bandwidth that the split and the stores reach */
-#define SGEMM__COST_MMA_OTHER 4.0        /* how many times longer a k-block of mma takes where its rate is a quarter */
+#define SGEMM__COST_SPLIT 4000.0         /* clocks of a split of any size, besides its launch and its bytes */
+#define SGEMM__COST_SPLIT_BANDWIDTH 0.85 /* fraction of the nominal DRAM bandwidth that splits and stores reach */
+#define SGEMM__COST_MMA_OTHER 4.0        /* time of a k-block of mma at a quarter of the rate, over that on sm_90 */
 
-/* On sm_90 the mma variants reach some 600 FMAs in a clock of an SM. The peak is 1024 on sm_80 and sm_100, and 256 with
-   fp32 sums on the chips for graphics, where strict variants are the faster ones (NVIDIA's architecture whitepapers).
-   Only sm_90 was measured. */
+/* The time of a k-block of mma, over that on sm_90. On sm_90 the mma variants reach about 600 FMAs per SM and clock.
+   The peak is 1024 on sm_80 and sm_100, and 256 with fp32 sums on GPUs for graphics, on which strict variants are
+   faster (NVIDIA's architecture whitepapers). sm_90 alone was measured. */
 static inline double sgemm__mma_slowdown(int arch) {
   return arch == 80 || arch == 90 || arch == 100 ? 1.0 : SGEMM__COST_MMA_OTHER;
 }
 
-/* Estimated clocks of a tensor plan: the split at the speed of memory, the busiest SM's tiles one after the other, and
-   what is stored. */
+/* Estimated clocks of a tensor plan: the launches, the split at the speed of DRAM, the tiles of the busiest SM one
+   after the other, and the stores. */
 static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get(plan->tensor);

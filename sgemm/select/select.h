@@ -1,8 +1,8 @@
-/* sgemm/select/select.h: the plan with the least estimated time. */
+/* sgemm/select/select.h: the selection: candidates, and the plan with the lowest estimated time. */
 #ifndef SGEMM_SELECT_SELECT_H
 #define SGEMM_SELECT_SELECT_H
 
-/* 1 if the variant and the device can do a strict plan, whatever the operands. */
+/* 1 if the variant and the device can run a strict plan. The operands are not checked. */
 static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *device) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
   const int cluster = plan->cluster_k;
@@ -19,41 +19,42 @@ static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, con
   return v->shared <= device->shared_per_block && device->code_arch >= 80 && (!v->wgmma || device->has_sm90a_code);
 }
 
-/* 1 if the operands suit the plan: what tensor maps cannot describe is repacked, and nothing is where there is no TMA.
-   */
+/* 1 if the operands suit the plan: a plan of tma packs each operand that tensor maps cannot describe, other plans
+   none. */
 static inline int sgemm__suits_operands(const sgemm_plan *plan, const sgemm__args *args) {
   const int tma = sgemm_variant_get(plan->variant)->uses_tma;
   return tma ? (plan->repack_a || !sgemm__must_repack(args, 0)) && (plan->repack_b || !sgemm__must_repack(args, 1))
              : !plan->repack_a && !plan->repack_b;
 }
 
-/* Blocks of `slots` among which stream-K divides a matrix's tiles evenly: a multiple of the tiles; 0 where tiles are
-   more. */
+/* The largest multiple of `tiles` up to `slots`: with so many stream-K blocks each tile has the same number of units. 0
+   if there are more tiles than slots. */
 static inline int sgemm__even_stream_k(double tiles, int slots) {
   return tiles >= 1.0 && tiles <= slots ? slots / (int)tiles * (int)tiles : 0;
 }
 
-/* A plan of a variant with everything off. */
+/* A plan of a variant with all options off. */
 static inline sgemm_plan sgemm__plain_plan(sgemm_variant variant) {
   sgemm_plan plan = {variant, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0};
   return plan;
 }
 
-/* The best plan so far. */
+/* The best candidate: a plan and its estimated time in clocks. */
 typedef struct sgemm__best {
   sgemm_plan plan;
   double cost;
 } sgemm__best;
 
-/* Takes a plan for the best where it is estimated to be faster, possible, and fits into the workspace. */
+/* Makes a plan the best candidate if its estimated time is below the best one's, the variant and the device can run it,
+   and it fits into the workspace. */
 static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate *r, const sgemm_params *p,
                                         const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
   double cost;
   if (r->lower_bound + sgemm__split_cost(plan, r, &sgemm__h200) >= best->cost || !sgemm__possible(plan, device))
     return;
-  /* Where repacking B is faster, a plan without room for it is at best as fast: it is estimated as if it had the room.
-     Less workspace then never makes a plan look faster, and the plan behind sgemm_workspace_query() is selected with
-     just its bytes. */
+  /* The estimate assumes an unlimited workspace for repacking B, even if the plan then runs without it. So a smaller
+     workspace cannot lower an estimate, and with exactly the bytes of sgemm_workspace_query() the selection finds the
+     plan of the query. */
   sgemm__decide_repack(plan, &q->args, INT64_MAX);
   cost = sgemm__cost(plan, r, q, &sgemm__h200);
   if (cost < best->cost) {
@@ -67,8 +68,8 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   }
 }
 
-/* The candidates of one variant: cluster sizes, and for each of them no further split of k, or enough parts to fill one
-   or two waves of the device. */
+/* Considers the plans of one variant. For each cluster size: no further split of k; split-K with partitions that fill
+   one or two waves; stream-K with a block for each slot, or with equally many units for each tile. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                            const sgemm__problem *q, sgemm__best *best) {
   const int split_k_limit = 128;
@@ -79,10 +80,10 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
   const int slots = device->multiprocessors * v->resident;
   sgemm_plan plan = sgemm__plain_plan(variant);
   for (plan.cluster_k = 1; plan.cluster_k <= largest_cluster; plan.cluster_k *= 2) {
-    const double free_slots = r.slots / (r.tiles * plan.cluster_k); /* for each block so far */
+    const double free_slots = r.slots / (r.tiles * plan.cluster_k); /* resident block slots for each block */
     int waves;
     if (plan.cluster_k > 1 && 2.0 * plan.cluster_k * v->BK > q->k)
-      return; /* each block has two steps of BK at least */
+      return; /* a block of a cluster has at least two k-steps */
     plan.split_k = 1;
     plan.stream_k = 0;
     sgemm__consider_plan(&plan, &r, p, device, q, best);
@@ -109,12 +110,13 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
   sgemm__best best = {{SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0}, infinity};
   double lower_bound[SGEMM_VARIANT_COUNT];
   int pass, i;
-  /* Of any stage, production variants come first, and the others only where none of these fits. */
+  /* For SGEMM_STAGE_ANY pass 1 considers the production variants, and pass 0 the others if no production variant
+     fits. */
   for (pass = any; pass >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; pass--) {
     int promising = 0;
     for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
       const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-      /* Without cp.async in hardware a pipeline waits for memory. */
+      /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
       const int production = any && v->production && (v->bufs < 3 || device->code_arch >= 80);
       const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
       lower_bound[i] = (any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)
@@ -122,7 +124,8 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
                            : infinity;
       promising = lower_bound[i] < lower_bound[promising] ? i : promising;
     }
-    /* With the variant of the lowest bound first, most others need no closer look. */
+    /* The variant with the lowest lower bound is considered first. Most other lower bounds exceed its estimate, which
+       spares the estimates of these variants. */
     for (i = -1; i < SGEMM_VARIANT_COUNT; i++) {
       const int variant = i < 0 ? promising : i;
       if (lower_bound[variant] < best.cost)
@@ -132,8 +135,8 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
   return best;
 }
 
-/* Turns a strict plan into a tensor plan where p's mode asks for it and a tensor-core variant is estimated a seventh
-   faster, so that an error of the estimate does not make the mode slower than strict fp32. */
+/* In a tensor mode, replaces the strict plan by a tensor plan whose estimated time is below tensor_margin times the
+   strict plan's. The margin keeps an error of the estimate from making the mode slower than strict fp32. */
 static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_device *device, const sgemm__problem *q,
                                           sgemm__best *best) {
   enum { SPLIT_K_LIMIT = 64, SPLIT_K_MIN_K = 256, FP16_MIN_K = 128, BF16_MIN_K = 64, UNSPLIT_K = 16384 };
@@ -148,8 +151,10 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * sgemm__h200.launch; i++) {
     const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
     sgemm_plan plan = sgemm__plain_plan(fallback.variant);
-    /* k of one sum of hi hi products, which tensor cores truncate. Where strict sums are short, be it by split-K,
-       longer sums of fp16 terms would be less accurate for numbers of one sign. */
+    /* sum_k: k over which one accumulator set sums hi hi products; tensor cores truncate these sums. Short strict sums,
+       such as those of split-K, are more accurate for elements of one sign than truncated sums over more k
+       (docs/stages/tensor.md, "The guard"). So split-K needs sum_k <= 32, and sum_k <= 16 in fp16x3 with k below
+       UNSPLIT_K. */
     const int sum_k = SGEMM__K_BLOCK * v->k_blocks / v->sets;
     const int unsplit = sum_k > 32 || (sum_k > 16 && format == SGEMM_FORMAT_fp16x3 && p->k < UNSPLIT_K);
     const int limit = unsplit ? 1 : SPLIT_K_LIMIT;
@@ -167,7 +172,8 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
   }
 }
 
-/* The strict plan that a tensor plan falls back on. Its workspace is in use, so the fallback has none. */
+/* Sets the strict variant and cluster_k that a tensor plan falls back on. The fallback has no workspace, because the
+   split-operand data and the guard's word are in it. */
 static inline void sgemm__set_fallback(sgemm_plan *plan, const sgemm_plan *strict, const sgemm_params *p,
                                        const sgemm_device *device) {
   sgemm_params without = *p;

@@ -1,11 +1,12 @@
-/* sgemm/select/workspace.h: params as kernels want them, and the one layout of the workspace: how much of it a plan
-   takes and where each part lies. The selection, the queries and the launches ask here. */
+/* sgemm/select/workspace.h: sgemm__args of params, and the layout of the workspace: its size for a plan, and the
+   address of each operand and partial result in it. The selection, the queries and the launches use these functions. */
 #ifndef SGEMM_SELECT_WORKSPACE_H
 #define SGEMM_SELECT_WORKSPACE_H
 
-/* Params as a kernel wants them. A column-major product is the transposed row-major one, C' = op(B)' op(A)', so the
-   operands are exchanged. alpha = 0 becomes k = 0, and the epilogue alpha * 0 + beta * C then has to give beta * C to
-   the bit: alpha = -0 does, since -0 + x = x for every x, also for x = -0; with beta = 0 alpha = +0 stores +0. */
+/* The args of params. A column-major product is the transpose of a row-major product, C' = op(B)' op(A)', so the
+   operands are exchanged. alpha = 0 becomes k = 0. The epilogue alpha * 0 + beta * C then has to be equal to beta * C
+   bit for bit. With alpha = -0 it is, because -0 + x = x for every x, also for x = -0. With beta = 0, alpha = +0 stores
+   +0. */
 static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__args a;
@@ -33,7 +34,7 @@ static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   return a;
 }
 
-/* Matrices of an operand: 1 where all the batch shares one. */
+/* Matrices of an operand; 1 if all multiplications of the batch use one. */
 static inline int64_t sgemm__matrix_count(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
 
 static inline float *sgemm__floats_at(void *workspace, int64_t floats) {
@@ -42,8 +43,9 @@ static inline float *sgemm__floats_at(void *workspace, int64_t floats) {
 
 /* ---- Split-K ----------------------------------------------------------------------------------------------------- */
 
-/* Floats of a row of a partition, padded to 16 bytes; of one partition of one matrix; of all partitions of the batch,
-   or INT64_MAX / 4 where that is more than 2^60 bytes. */
+/* sgemm__partition_ld(): floats of a row of a split-K partition, padded to 16 bytes. sgemm__partition_floats(): floats
+   of one partition of one matrix. sgemm__partitions_floats(): floats of all partitions of the batch; INT64_MAX / 4 if
+   they are 2^62 bytes or more. */
 static inline int64_t sgemm__partition_ld(const sgemm__args *args) { return sgemm__ceil_div(args->n, 4) * 4; }
 static inline int64_t sgemm__partition_floats(const sgemm__args *args) { return sgemm__partition_ld(args) * args->m; }
 static inline int64_t sgemm__partitions_floats(const sgemm__args *args, int split_k) {
@@ -57,27 +59,27 @@ static inline int64_t sgemm__partitions_floats(const sgemm__args *args, int spli
 
 /* ---- Stage tma: packed operands, then two partial tiles a stream-K unit ------------------------------------------ */
 
-/* A B of op NN is repacked K-major, where the workspace has room, from so many rows of C and so long a k on: with A
-   K-major and B MN-major the main loop is 1 to 4 % slower (docs/notebook/tma_origins.md), and packing moves 8 bytes an
-   element in a launch of its own, which m FMAs of the element have to pay for. Measured on an H200. */
+/* B of op NN is repacked K-major if m is above the first limit, k is at least the second, and the workspace has room:
+   with A K-major and B MN-major the main loop is 1 to 4 % slower (H200, docs/notebook/tma_origins.md). Packing moves 8
+   bytes for each element of B in a launch of its own; the m FMAs of the element have to save more time than that. */
 enum { SGEMM__REPACK_MIN_M = 2048, SGEMM__REPACK_MIN_K = 512 };
 
 static inline int sgemm__prefers_k_major_b(const sgemm__args *args) {
   return !args->trans_a && !args->trans_b && args->m > SGEMM__REPACK_MIN_M && args->k >= SGEMM__REPACK_MIN_K;
 }
 
-/* 1 if tensor maps cannot describe an operand, so that it has to be packed. */
+/* 1 if tensor maps cannot describe an operand, so that tma has to pack it. */
 static inline int sgemm__must_repack(const sgemm__args *args, int of_b) {
   const float *X = of_b ? args->B : args->A;
   const int64_t ld = of_b ? args->ldb : args->lda, stride = of_b ? args->stride_b : args->stride_a;
   return !sgemm__tma_compatible(X, ld, sgemm__matrix_count(args->batch, stride), stride);
 }
 
-/* 1 if the sizes are such that a kernel of tma can count them: 32-bit coordinates, and a workspace below 10^17
+/* 1 if the sizes fit the integers of the tma kernels and launches: 32-bit coordinates, a workspace below 10^17
    elements. */
 static inline int sgemm__tma_countable(const sgemm_plan *plan, const sgemm__args *args) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
-  const int64_t limit = INT32_MAX - 4096; /* tiles reach beyond the matrix */
+  const int64_t limit = INT32_MAX - 4096; /* the last tiles extend beyond the matrix by less than 4096 */
   const double matrices = (double)sgemm__max(args->batch, 1);
   return args->m <= limit && args->n <= limit && args->k <= limit && args->batch <= limit &&
          (((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) +
@@ -89,8 +91,8 @@ static inline int sgemm__tma_countable(const sgemm_plan *plan, const sgemm__args
 typedef struct sgemm__tma_layout {
   sgemm__packed_operand a, b;
   float *partials;
-  int64_t ld; /* of the packed operands */
-  int64_t floats;
+  int64_t ld;     /* leading dimension of the packed operands */
+  int64_t floats; /* floats of the workspace */
 } sgemm__tma_layout;
 
 static inline sgemm__tma_layout sgemm__tma_layout_of(const sgemm_plan *plan, const sgemm__args *args, void *workspace) {
@@ -112,8 +114,8 @@ static inline sgemm__tma_layout sgemm__tma_layout_of(const sgemm_plan *plan, con
   return l;
 }
 
-/* The one decision which operands are repacked, for a plan whose other fields are set: those that must be, and B where
-   that is faster and the workspace has room for it. */
+/* Decides which operands a plan packs; no other function does. The plan's other fields are set. It packs operands that
+   tensor maps cannot describe, and B if this is faster and fits into the workspace. */
 static inline void sgemm__decide_repack(sgemm_plan *plan, const sgemm__args *args, int64_t workspace_bytes) {
   plan->repack_a = plan->repack_b = 0;
   if (!sgemm_variant_get(plan->variant)->uses_tma)
@@ -128,8 +130,9 @@ static inline void sgemm__decide_repack(sgemm_plan *plan, const sgemm__args *arg
 
 /* ---- Tensor modes: 128 bytes whose first word is the guard's, split operands, then split-K ----------------------- */
 
-/* One operand from `memory` on (NULL: only its size is of interest): terms, scales, flags, each from a multiple of 128
-   bytes on. Tiles at the edge read up to 256 rows beyond the operand, whose values nothing uses. Returns its bytes. */
+/* Lays out one split operand from `memory` on: terms, block scales, flags, each at a multiple of 128 bytes. Returns its
+   bytes. With memory = NULL only the size is computed. Tiles at an edge read up to 256 rows beyond the operand; no
+   result depends on these values. */
 static inline int64_t sgemm__split_operand_at(sgemm__split_operand *o, char *memory, int64_t extent, int64_t k,
                                               int64_t batch, int terms) {
   const int64_t rows = sgemm__ceil_div(extent, SGEMM__ROW_BLOCK) * SGEMM__ROW_BLOCK;
@@ -150,8 +153,8 @@ enum { SGEMM__GUARD_BYTES = 128 };
 
 typedef struct sgemm__tensor_layout {
   sgemm__split_operand a, b;
-  float *partials; /* of split-K */
-  int64_t bytes;   /* INT64_MAX: more than there can be */
+  float *partials; /* split-K partitions */
+  int64_t bytes;   /* bytes of the workspace; INT64_MAX: the sizes are too large to run */
 } sgemm__tensor_layout;
 
 static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *plan, const sgemm_params *p,
@@ -186,6 +189,8 @@ static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *pla
 }
 
 /* ---- Any plan ---------------------------------------------------------------------------------------------------- */
+
+/* Bytes of workspace of a plan; INT64_MAX: the sizes are too large to run. */
 
 static inline int64_t sgemm__plan_bytes(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);

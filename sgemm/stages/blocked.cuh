@@ -3,15 +3,15 @@
 #define SGEMM_STAGES_BLOCKED_CUH
 
 /* The body of tiled, tile1d, tile2d, vectorized and warptiled: one shared buffer and two barriers per tile. With V = 1
-   a K-major A stays K-major in shared memory: neither its stores nor its broadcast loads have bank conflicts. With V =
-   4 the fragments are 128-bit loads along m, so a K-major A is transposed as it is stored. ra, rb: the next tiles on
-   their way from global to shared memory. */
+   a K-major A is K-major in shared memory too: neither its stores nor its broadcast loads have bank conflicts. With V =
+   4 the fragments are 128-bit loads along m, so a K-major A is transposed as it is stored. a, b: fragments. ra, rb: the
+   thread's elements of the next tiles, between the load and the store. */
 SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
                                   float *a, float *b, float *ra, float *rb) {
   /* Indices. */
   const sgemm__tile tile = sgemm__tile_of_block(p, s, sgemm__block_x());
   const sgemm__thread_tile own = sgemm__thread_tile_of(s);
-  const int a_rows = s->V == 1 && s->a_k_major; /* As[m][k], otherwise As[k][m]; always Bs[k][n] */
+  const int a_rows = s->V == 1 && s->a_k_major; /* 1: As[m][k]; 0: As[k][m]. B is Bs[k][n] */
   const int a_m = a_rows ? s->BK : 1, a_k = a_rows ? 1 : SGEMM__PITCH(s->BM, s->BK, s->V, s->a_k_major);
   const int b_k = SGEMM__PITCH(s->BN, s->BK, s->V, s->b_k_major);
   /* Tile pointers. */
@@ -78,7 +78,7 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
                   SGEMM__LOADS_EVENLY(BN, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)),                                   \
               "all threads have equally many loads of a tile", name)                                                   \
   SGEMM__RULE(bufs *BK *(BM + BN + 8) * 4 <= 48 * 1024, "static shared memory is at most 48 KiB", name)
-/* The threads load whole rows of a tile of MN x BK at a time, K-major or MN-major. */
+/* 1 if each load of all threads covers full rows of a tile of MN x BK, K-major or MN-major. */
 #define SGEMM__LOADS_EVENLY(MN, BK, V, threads)                                                                        \
   ((MN) * (BK) % ((threads) * (V)) == 0 && SGEMM__DIVIDES((threads) * (V), MN) &&                                      \
    SGEMM__DIVIDES((threads) * (V) / SGEMM__LOAD_WIDTH(BK, V), MN))

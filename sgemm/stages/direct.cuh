@@ -14,11 +14,11 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   const float *A = tile.A + own.row * (s->a_k_major ? p->lda : 1);
   const float *B = tile.B + own.col * (s->b_k_major ? p->ldb : 1);
   /* Accumulators. */
-  float acc[4] = {0.0f}; /* acc[0] is the result; sgemm__store_thread_vector() takes up to 4 */
+  float acc[4] = {0.0f}; /* acc[0] is the result; a vector of sgemm__store_thread_vector() has up to 4 */
   int64_t k;
   if (own.row >= tile.rows || own.col >= tile.cols)
     return;
-  /* Main loop. Unrolled by 16, so that the loads of 16 steps are in flight at a time (docs/notebook/ladder.md). */
+  /* Main loop. It is unrolled by 16, so that the loads of 16 k are in flight at a time (docs/notebook/ladder.md). */
   SGEMM__UNROLL_BY(16)
   for (k = 0; k < p->k; k++)
     acc[0] = sgemm__fma(sgemm__load_global(A + k * a_step), sgemm__load_global(B + k * b_step), acc[0]);

@@ -3,10 +3,11 @@
 #ifndef SGEMM_STAGES_DOUBLEBUFFERED_CUH
 #define SGEMM_STAGES_DOUBLEBUFFERED_CUH
 
-/* The body of doublebuffered. While a tile is multiplied from one shared buffer, the next tile loads to registers and
-   is then stored to the other buffer. The one barrier per tile publishes the next tile and frees this one. Fragments
-   alternate between two sets of registers: those of step k + 1 load while those of step k are multiplied. a, b: two
-   fragments each. ra, rb: the next tiles on their way from global to shared memory. */
+/* The body of doublebuffered. While a tile is multiplied from one shared buffer, the next tile is loaded to registers
+   and then stored to the other buffer. After the one barrier per tile the next tile is complete and the buffer of this
+   tile is free. Fragments alternate between two sets of registers: those of step k + 1 load while those of step k are
+   multiplied. a, b: two fragments each. ra, rb: the thread's elements of the next tiles, between the load and the
+   store. */
 SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shape *s, float *As, float *Bs, float *acc,
                                          float *a, float *b, float *ra, float *rb) {
   /* Indices. */

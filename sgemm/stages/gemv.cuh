@@ -7,23 +7,23 @@
 #define SGEMM__GEMV_VECTORS 8
 
 /* The operands of a thread, from its elements of the next step on. The matrix is the operand with 32 rows or columns in
-   the tile, the vector is the one with one. */
+   the tile, the vector is the operand with one. */
 typedef struct sgemm__gemv_source {
   const float *matrix, *vector;
   int64_t ld;   /* leading dimension of the matrix */
   int64_t step; /* floats from one k of the vector to the next */
   int k_major;  /* 1: the matrix is K-major */
   int exist;    /* rows or columns of the matrix that exist, from the thread's first one on */
-  int aligned;  /* 1: float4s of the matrix start on 16 bytes */
+  int aligned;  /* 1: float4s of the matrix start at multiples of 16 bytes */
 } sgemm__gemv_source;
 
-/* acc += the thread's part of a step of SGEMM__GEMV_VECTORS * slice_k of k. `rest` of k exist from the thread's first k
-   on. whole: 1 if all elements of the step exist and its float4s start on 16 bytes. Elements that do not exist read as
-   zero. All SGEMM__GEMV_VECTORS float4s of the matrix load before the first is used. */
+/* acc += the thread's products of a step of SGEMM__GEMV_VECTORS * slice_k of k. rest: k that exist from the thread's
+   first k on. whole: 1 for a full step: all its elements exist, and its float4s start at multiples of 16 bytes.
+   Elements that do not exist are zeros. All SGEMM__GEMV_VECTORS float4s of the matrix load before the first is used. */
 SGEMM__DEVICE void sgemm__gemv_step(float *acc, float *w, const sgemm__shape *s, sgemm__gemv_source *from, int whole,
                                     int64_t rest) {
   const int step_k = SGEMM__GEMV_VECTORS * s->slice_k; /* k of the step */
-  const int K = from->k_major ? 4 : 1;                 /* k of a float4; those of 4 k come from 4 rows */
+  const int K = from->k_major ? 4 : 1;                 /* k of a float4; with 4, four float4s come from 4 rows */
   float x[4];
   int i, row, v;
   SGEMM__UNROLL
@@ -64,11 +64,12 @@ typedef struct sgemm__gemv_work {
   uint32_t partition;
 } sgemm__gemv_work;
 
-/* Blocks are numbered by tile along the matrix, then by vector, then by partition. The conditions skip the divisions in
-   the usual case of one vector and one partition (docs/stages/gemv.md, "How the block was chosen"). */
+/* The work of a block. Blocks are numbered by tile along the matrix, then by vector, then by partition. The conditions
+   skip the divisions for one vector and one partition, the usual case (docs/stages/gemv.md, "How the block was
+   chosen"). */
 SGEMM__DEVICE sgemm__gemv_work sgemm__gemv_work_of(const sgemm__args *p, int matrix_is_b) {
   const uint32_t tiles = matrix_is_b ? p->tiles_n : p->tiles_m, vectors = matrix_is_b ? p->tiles_m : p->tiles_n;
-  const uint32_t pass = sgemm__block_x() < tiles ? 0 : sgemm__block_x() / tiles; /* of a vector, of a partition */
+  const uint32_t pass = sgemm__block_x() < tiles ? 0 : sgemm__block_x() / tiles; /* partition * vectors + vector */
   const uint32_t tile = sgemm__block_x() - pass * tiles, partition = pass < vectors ? 0 : pass / vectors;
   const uint32_t vector = pass - partition * vectors;
   sgemm__gemv_work work;
@@ -78,7 +79,8 @@ SGEMM__DEVICE sgemm__gemv_work sgemm__gemv_work_of(const sgemm__args *p, int mat
   return work;
 }
 
-/* Which part of a tile a thread computes: four rows or columns, and every slice_k-th k or four k. */
+/* The part of a tile that a thread computes: four rows or columns, and every slice_k-th k (MN-major) or every
+   slice_k-th float4 of k (K-major). */
 typedef struct sgemm__gemv_thread {
   int slice;    /* sliced-K group: 0 to slice_k - 1 */
   int group;    /* the thread's four rows or columns begin at 4 * group: 0 to 7 */
@@ -96,8 +98,9 @@ SGEMM__DEVICE sgemm__gemv_thread sgemm__gemv_thread_of(const sgemm__shape *s, in
   return thread;
 }
 
-/* Sums the sliced-K groups and stores the results: first over the lanes of a warp that have partial sums of the same
-   four results (K-major: all 32; MN-major: every eighth), then over warps, through shared memory and in order. */
+/* Sums the sliced-K groups and stores the results. The first sum is over the lanes of a warp that have partial sums of
+   the same four results (K-major: all 32; MN-major: every eighth), the second over warps, in order, through shared
+   memory. */
 SGEMM__DEVICE void sgemm__gemv_store(const sgemm__args *p, const sgemm__tile *tile, const sgemm__gemv_thread *thread,
                                      int k_major, int matrix_is_b, float *shared, float *acc) {
   const int groups = SGEMM__GEMV_EXTENT / 4, t = sgemm__thread(), lane = t % 32;
@@ -118,13 +121,13 @@ SGEMM__DEVICE void sgemm__gemv_store(const sgemm__args *p, const sgemm__tile *ti
   }
 }
 
-/* The body of gemv: a tile of 1 x 32 or 32 x 1. Each element of the matrix is used once, by one thread. It goes from
-   global memory to that thread's registers, past shared memory, 16 bytes at a time. A thread has 8 such loads in
-   flight, which is 64 KB per SM; while a warp computes, the loads of 15 others are in flight. The vector comes from the
+/* The body of gemv: a tile of 1 x 32 or 32 x 1. One thread uses each element of the matrix, once. So the matrix is
+   loaded from global memory to registers, past shared memory, 16 bytes at a time. A thread has 8 such loads in flight,
+   an SM with 512 threads 64 KiB; while a warp computes, the loads of 15 others are in flight. The vector comes from the
    caches. Threads are ordered as the matrix lies in memory:
-     MN-major  8 lanes load 128 bytes of one k; the slice_k groups load as many k
-     K-major   a warp loads 512 bytes of each of four rows or columns, 4 k per lane; slice_k / 32 warps load the same
-               four
+     MN-major  8 lanes load 128 bytes of one k; slice_k groups of 8 lanes load slice_k consecutive k
+     K-major   a warp loads 512 bytes of each of four rows or columns, 4 k per lane; slice_k / 32 warps load consecutive
+               k of these rows or columns
    docs/stages/gemv.md has the measurements behind these choices. */
 SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                float *w) {
@@ -133,10 +136,10 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   const int matrix_is_b = s->BN > s->BM; /* C is one row */
   const int k_major = matrix_is_b ? s->b_k_major : s->a_k_major;
   const int vector_k_major = matrix_is_b ? s->a_k_major : s->b_k_major;
-  const int K = k_major ? 4 : 1, step_k = SGEMM__GEMV_VECTORS * s->slice_k; /* as in sgemm__gemv_step() */
+  const int K = k_major ? 4 : 1, step_k = SGEMM__GEMV_VECTORS * s->slice_k; /* see sgemm__gemv_step() */
   const sgemm__gemv_thread thread = sgemm__gemv_thread_of(s, k_major);
   const sgemm__gemv_work work = sgemm__gemv_work_of(p, matrix_is_b);
-  const int64_t begin = work.partition * args->k_per_split, first = begin + thread.slice * K; /* of block and thread */
+  const int64_t begin = work.partition * args->k_per_split, first = begin + thread.slice * K; /* block's, thread's */
   sgemm__tile tile = sgemm__tile_at(p, s, work.at, sgemm__block_yz());
   /* Tile pointers. */
   const int limit = matrix_is_b ? tile.cols : tile.rows, mn = thread.group * 4;
@@ -145,7 +148,7 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   const float *W = (matrix_is_b ? tile.B : tile.A) + (k_major ? mn * ld + first : first * ld + mn);
   sgemm__gemv_source from = {W, X, ld, step, k_major, limit - mn, (uintptr_t)W % 16 == 0 && ld % 4 == 0};
   const int whole = from.aligned && limit == SGEMM__GEMV_EXTENT &&
-                    (!k_major || (step == 1 && (uintptr_t)X % 16 == 0)); /* 1: some steps may be whole */
+                    (!k_major || (step == 1 && (uintptr_t)X % 16 == 0)); /* 1: steps inside of k are full steps */
   /* Accumulators. */
   int64_t rest = p->k - begin < args->k_per_split ? p->k - begin : args->k_per_split;
   int i;
@@ -153,8 +156,8 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   for (i = 0; i < 4; i++)
     acc[i] = 0.0f;
   tile.C += work.partition * args->split_stride;
-  /* Main loop. Whole steps have a loop of their own: with one loop for all steps ptxas keeps the addresses of both
-     kinds in registers, and the kernel is slower (docs/stages/gemv.md). */
+  /* Main loop. Full steps have a loop of their own: with one loop for all steps ptxas keeps the addresses of both kinds
+     of steps in registers, and the kernel is slower (docs/stages/gemv.md). */
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;

@@ -2,7 +2,7 @@
 #ifndef SGEMM_STAGES_PACK_CUH
 #define SGEMM_STAGES_PACK_CUH
 
-/* What a block packs: SGEMM__PACK_ROWS rows or columns of one operand, SGEMM__PACK_K of k. */
+/* What a block packs: SGEMM__PACK_ROWS rows or columns, and SGEMM__PACK_K of k, of one operand. */
 typedef struct sgemm__pack_block {
   const float *from;         /* element (0, 0) of the operand's matrix */
   float *to;                 /* element (first_mn, first_k) of the packed operand */
@@ -10,10 +10,11 @@ typedef struct sgemm__pack_block {
   int64_t extent;            /* rows or columns of the matrix */
   int64_t ld, row_k;         /* leading dimensions of the operand and of the packed operand */
   int k_major;               /* 1: the operand is K-major */
-  int vectors;               /* 1: the operand's rows of memory start on 16 bytes */
+  int vectors;               /* 1: the operand's rows of memory start at multiples of 16 bytes */
 } sgemm__pack_block;
 
-/* Blocks are numbered by operand, A before B, then by matrix of the batch, then along m or n, then along k. */
+/* The work of a block. Blocks are numbered by operand, A before B, then by matrix of the batch, then by rows or
+   columns, then by k. */
 SGEMM__DEVICE sgemm__pack_block sgemm__pack_block_of(const sgemm__pack_args *args) {
   const sgemm__args *p = &args->gemm;
   const uint32_t blocks_k = (uint32_t)((p->k + SGEMM__PACK_K - 1) / SGEMM__PACK_K);
@@ -36,12 +37,14 @@ SGEMM__DEVICE sgemm__pack_block sgemm__pack_block_of(const sgemm__pack_args *arg
   return b;
 }
 
-/* Loads MN-major elements and transposes them: 4 x 4 elements in the thread's registers, then through shared memory,
-   rows of SGEMM__PACK_K floats. Float4 c of a row lies at the swizzled position c ^ (row / 4 % 16), so that the 8 lanes
-   of a 128-bit access have no bank conflict. r: 8 float4s of 4 k, of rows row, row + 16, ... row + 112, column c. */
+/* Loads MN-major elements and transposes them: first 4 x 4 elements in the thread's registers, then by shared memory
+   with rows of SGEMM__PACK_K floats. Float4 c of a row lies at the swizzled offset of float4 c ^ (row / 4 % 16), so
+   that the 8 lanes of a 128-bit access have no bank conflict. r: float4 c, four k, of the 8 rows row, row + 16, ...,
+   row + 112. */
 SGEMM__DEVICE void sgemm__pack_transpose(float *r, const sgemm__pack_block *b, int64_t k_end, float *shared, int row,
                                          int c) {
-  const int t = sgemm__thread(), mn = t % 32 * 4, k = t / 32 * 4; /* two blocks of 4 x 4, 32 k apart */
+  const int t = sgemm__thread(), mn = t % 32 * 4,
+            k = t / 32 * 4; /* position of the first of two 4 x 4 blocks, stride 32 k */
   int i, j, v;
   SGEMM__UNROLL
   for (i = 0; i < 8; i++) {
@@ -67,8 +70,8 @@ SGEMM__DEVICE void sgemm__pack_transpose(float *r, const sgemm__pack_block *b, i
 }
 
 /* Packing (Goto, van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). Each operand with `repack`
-   is copied to the workspace K-major: rows of a multiple of SGEMM__PACK_K elements, a multiple of SGEMM__PACK_ROWS of
-   them, with zeros outside of the matrix. The kernel of tma then copies it by a tensor map. */
+   is written to the workspace K-major: a multiple of SGEMM__PACK_ROWS rows of a multiple of SGEMM__PACK_K elements,
+   with zeros outside of the matrix. The tma kernel then copies it by a tensor map. */
 SGEMM__DEVICE void sgemm__pack(const sgemm__pack_args *args, float *shared) {
   const sgemm__args *p = &args->gemm;
   const sgemm__pack_block b = sgemm__pack_block_of(args);
@@ -87,7 +90,7 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__pack_args *args, float *shared) {
   } else {
     sgemm__pack_transpose(r, &b, p->k, shared, row, c);
   }
-  /* Streaming stores are faster, although tma reads the packed operand at once (docs/notebook/tile_ends.md). */
+  /* Streaming stores are faster, although the tma kernel reads the operand right away (docs/notebook/tile_ends.md). */
   SGEMM__UNROLL
   for (i = 0; i < 8; i++)
     sgemm__stream_global4(b.to + (row + i * 16) * b.row_k + c * 4, r + i * 4);

@@ -1,30 +1,30 @@
-/* sgemm/stages/pipelined.cuh: stages async and splitk: a cp.async pipeline of 3 or 4 buffers, and k split among
+/* sgemm/stages/pipelined.cuh: stages async and splitk: a cp.async pipeline of 3 or 4 buffers; k is divided among
    sliced-K groups, blocks of a cluster and split-K partitions. */
 #ifndef SGEMM_STAGES_PIPELINED_CUH
 #define SGEMM_STAGES_PIPELINED_CUH
 
-/* Accumulator sets of a thread: independent sums of each result. Variants with at least 8 sliced-K groups have two,
-   each for every other k: their blocks take all of a long k, and half as many roundings then follow one another
-   (docs/notebook/memory_bound.md, "Two accumulator sets"). */
+/* Accumulator sets of a thread: independent accumulators of each result. Variants with at least 8 sliced-K groups have
+   two sets, one for even and one for odd k. One block of these variants multiplies all of a long k, and two sets halve
+   the number of roundings of a sum (docs/notebook/memory_bound.md, "Two accumulator sets"). */
 #define SGEMM__ACCUMULATOR_SETS(slice_k) ((slice_k) >= 8 ? 2 : 1)
 
-/* Registers of an operand's fragments: two steps of T elements, one of which loads while the other is multiplied. With
-   k_vectors they are two times four k of T = 4 rows. sgemm__fragment_offset(): where step k begins among them. With
+/* Registers of an operand's fragments: two steps of T elements; one step loads while the other is multiplied. With
+   k_vectors they hold two times four k of T = 4 rows. sgemm__fragment_offset(): the first register of step k. With
    k_vectors the elements of a step have stride 4. */
 #define SGEMM__FRAGMENT_FLOATS(T) ((T) == 4 ? 32 : 2 * (T))
 SGEMM__DEVICE int sgemm__fragment_offset(int T, int k_vectors, int k) {
   return k_vectors ? k / 4 % 2 * 16 + k % 4 : k % 2 * T;
 }
 
-/* A buffer of the pipeline: the tile of A and behind it the tile of B; in floats. */
+/* Floats of A's tile, and of a buffer of the pipeline: A's tile, then B's. */
 #define SGEMM__PIPELINE_A_FLOATS(s) SGEMM__TILE_FLOATS((s)->BM, (s)->BK)
 #define SGEMM__PIPELINE_BUFFER_FLOATS(s) (SGEMM__PIPELINE_A_FLOATS(s) + SGEMM__TILE_FLOATS((s)->BN, (s)->BK))
 #define SGEMM__A_K_VECTORS(s) SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major)
 #define SGEMM__B_K_VECTORS(s) SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major)
 
 /* Issues the thread's copies of the next tiles of A and B into a buffer, and commits them as one group. k_left: k of
-   the block from these tiles on. With k_left <= 0 the group is empty, so that sgemm__copy_wait() counts right to the
-   end. */
+   the block from these tiles on. With k_left <= 0 the group is empty, so that sgemm__copy_wait() counts one group for
+   each tile to the end. */
 SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, float *buffer, sgemm__loader *load_a, sgemm__loader *load_b,
                                      int64_t k_left) {
   if (k_left > 0) {
@@ -55,9 +55,9 @@ SGEMM__DEVICE void sgemm__multiply_step(float *acc, const float *a, const float 
                             b + sgemm__fragment_offset(s->TN, b_k_vectors, step), b_k_vectors ? 4 : 1, s->TM, s->TN, 0);
 }
 
-/* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. Variants of 8 x
-   8 without sliced-K multiply all results by alpha first and read C eight vectors at a time; the other variants are
-   slower so (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
+/* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. Variants with 8
+   x 8 results per thread and without sliced-K multiply all results by alpha first and load C eight vectors at a time.
+   This order makes the other variants slower (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
 SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                           const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
                                           float *acc) {
@@ -81,20 +81,21 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
 }
 
 /* The body of async and splitk. A ring of `bufs` buffers holds the tile that is multiplied and bufs - 1 tiles in
-   flight. The fragments of a step load while the step before multiplies, across the ends of tiles too. Before the last
-   step of a tile each thread waits for its own copies of the next tile. After the one barrier per tile the next tile
-   is complete, and no thread reads this one any more, since the fragments of its last step are in registers. */
+   flight. The fragments of a step load while the step before is multiplied, from the end of one tile to the next too.
+   Before the last step of a tile each thread waits for its own copies of the next tile. After the one barrier per tile
+   the next tile is complete, and no thread reads this tile any more, because the fragments of its last step are in
+   registers. */
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                     float *a, float *b) {
   const sgemm__args *p = &args->gemm;
-  /* The assumption removes up to a third of the instructions. Variants of 8 x 8 without sliced-K are slower with it
-     (docs/notebook/tile_ends.md, "Quotients and half steps"). */
+  /* The assumption removes up to a third of the instructions. It makes variants with 8 x 8 results per thread and
+     without sliced-K slower (docs/notebook/tile_ends.md, "Quotients and half steps"). */
   if (s->TM * s->TN != 64 || s->slice_k > 1)
     sgemm__assume_thread_index();
   /* Indices. Blocks are numbered by rank in the cluster, then by tile, then by split-K partition. The blocks of a
-     cluster share the steps of BK of a partition: each has the same number of them, rounded up, and the last ranks have
-     what is left. Conditions skip the divisions where split_k or cluster_k is 1 (docs/notebook/tile_ends.md, "Prologue
-     and epilogue code"). */
+     cluster divide the k-steps of a partition: each has an equal number, rounded up, and the last ranks have the rest.
+     Conditions skip the divisions if split_k or cluster_k is 1 (docs/notebook/tile_ends.md, "Prologue and epilogue
+     code"). */
   const uint32_t cluster_k = s->cluster_split_k ? sgemm__cluster_size() : 1,
                  cluster_rank = s->cluster_split_k ? sgemm__cluster_rank() : 0;
   const int slice_threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, 1);
@@ -112,9 +113,9 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   const sgemm__thread_tile own = sgemm__thread_tile_of(s);
   const int steps = s->BK / s->slice_k, first_k = split.slice * steps; /* k of each tile for the sliced-K group */
   const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
-  /* Unconditional prefetch: behind the last tile a step loads fragments that are not multiplied. A branch around these
-     loads would cut the loop in two, and no FMAs would cover them. Variants of 8 x 8 with BK = 16, and tall ones with
-     op NN, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
+  /* Unconditional prefetch: after the last tile a step loads fragments that are not multiplied. With a branch around
+     these loads no FMAs would cover their latency. Variants with 8 x 8 results per thread and BK = 16, and tall tiles
+     with op NN, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
   const int prefetch = sgemm__unconditional_prefetch((s->TM * s->TN != 64 || s->BK < 16) &&
                                                      !(s->BM > s->BN && s->a_k_major && !s->b_k_major));
   sgemm__tile tile = sgemm__tile_of_block(p, s, cluster_k > 1 ? block_in_partition / cluster_k : block_in_partition);
@@ -132,7 +133,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   for (i = 0; i < SGEMM__ACCUMULATOR_SETS(s->slice_k) * s->TM * s->TN; i++)
     acc[i] = 0.0f;
   tile.C += partition * args->split_stride;
-  /* Main loop. All indices are computed before the PDL wait, while the kernel before may still run. */
+  /* Main loop. All indices are computed before the PDL wait, while the preceding kernel may still run. */
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
@@ -189,7 +190,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
               "all threads have equally many copies of a tile, or one access of all threads covers it", name)          \
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, cluster_k, BM, BN, BK, bufs, slice_k) <= 227 * 1024,                              \
               "shared memory of a block is at most 227 KiB", name)
-/* The threads copy whole rows of a tile of MN x BK at a time: 1 element in groups of 8 along k, or 4 along m or n. */
+/* 1 if each copy of all threads covers full rows of a tile of MN x BK: 8 consecutive k of a row by copies of 1 element,
+   or copies of 4 elements along m or n. */
 #define SGEMM__COPIES_EVENLY(MN, BK, threads)                                                                          \
   (SGEMM__DIVIDES(threads, (MN) * (BK)) && SGEMM__DIVIDES((threads) / 8, MN) &&                                        \
    SGEMM__DIVIDES((threads)*4, (MN) * (BK)) && SGEMM__DIVIDES((threads)*4, MN))

@@ -2,8 +2,8 @@
 #ifndef SGEMM_STAGES_SPLIT_K_REDUCE_CUH
 #define SGEMM_STAGES_SPLIT_K_REDUCE_CUH
 
-/* C <- alpha * sum + beta * C, where sum adds the partitions in order, partition 0 first. A thread computes one result;
-   a block computes `threads` consecutive results of a row of C. The loads of 16 partitions are in flight at a time. */
+/* C <- alpha * sum + beta * C. The sum adds the partitions in order, partition 0 first. A thread computes one result, a
+   block `threads` consecutive results of a row of C. The loads of 16 partitions are in flight at a time. */
 SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int threads) {
   const sgemm__args *p = &args->gemm;
   const uint32_t blocks_n = (uint32_t)((p->n + threads - 1) / threads), block_row = sgemm__block_x() / blocks_n;

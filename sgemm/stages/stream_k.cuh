@@ -11,15 +11,16 @@ typedef struct sgemm__work_unit {
 } sgemm__work_unit;
 
 /* Number of data-parallel tiles in all matrices of the batch. One block computes all of k of each. With stream-K off
-   all tiles are data-parallel. Stream-K tiles have the numbers behind them. */
+   all tiles are data-parallel. The numbers of the stream-K tiles follow those of the data-parallel tiles. */
 SGEMM__DEVICE uint32_t sgemm__data_parallel_tiles(const sgemm__tma_args *args) {
   const sgemm__args *p = &args->gemm;
   return p->tiles_m * p->tiles_n * (uint32_t)p->batch - args->stream_k_tiles;
 }
 
 /* First iteration of stream-K unit `unit`, 0 to args->stream_k_units, among the iterations of all stream-K tiles, tile
-   after tile: unit * iterations / args->stream_k_units, rounded down. So each tile begins with a unit if the number of
-   units is a multiple of the number of tiles. For unit = args->stream_k_units it is the number of iterations.
+   after tile: unit * iterations / args->stream_k_units, rounded down. If the number of units is a multiple of the
+   number of tiles, each tile begins with a unit. For unit = args->stream_k_units the result is the number of
+   iterations.
    The result is exact. The host rounds args->unit_iterations up, which adds less than 2^-16 iterations to the product.
    A true quotient is an integer or lies at least 1 / args->stream_k_units below the next one, and there are fewer than
    2^31 iterations. */
@@ -28,27 +29,27 @@ SGEMM__DEVICE uint32_t sgemm__unit_begin(const sgemm__tma_args *args, uint32_t u
 }
 
 /* The stream-K unit that computes the first iteration of stream-K tile `index`, 0 to args->stream_k_tiles. iterations:
-   of a tile. */
+   iterations of a tile. */
 SGEMM__DEVICE uint32_t sgemm__unit_with(const sgemm__tma_args *args, uint32_t index, uint32_t iterations) {
-  const uint32_t unit = index * args->stream_k_units /
-                        args->stream_k_tiles; /* or the next, if that one was rounded down to the same iteration */
+  /* This unit, or the next one if its first iteration was rounded down to the tile's first. */
+  const uint32_t unit = index * args->stream_k_units / args->stream_k_tiles;
   return unit + (sgemm__unit_begin(args, unit + 1) <= index * iterations);
 }
 
 /* Writes work unit number `index` of this block, from 0 on, to *unit. Returns 0 if the block has no such unit.
      Persistent blocks: args->persistent_blocks blocks run at a time, each in a resident block slot. A block computes
-     one tile of each wave. After args->tiles_per_block tiles it ends, and the next block of the grid takes its slot.
-     The last block of a slot computes all tiles that are left.
-     Stream-K (Osama et al., "Stream-K", 2023): args->stream_k_units blocks share the iterations of the tiles of the
+     one tile of each wave. After args->tiles_per_block tiles it ends, and the next block of the grid gets its slot. The
+     last block of a slot computes all remaining tiles.
+     Stream-K (Osama et al., "Stream-K", 2023): args->stream_k_units blocks divide the iterations of the tiles of the
      last, partial wave evenly. A block's iterations lie in one tile, or are the end of one tile and the beginning of
-     the next: these are two work units. */
+     the next, which are two work units. */
 SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__shape *s, uint32_t index,
                                       sgemm__work_unit *unit) {
   const sgemm__args *p = &args->gemm;
-  const uint32_t iterations = ((uint32_t)p->k + (uint32_t)s->BK - 1) / (uint32_t)s->BK; /* of a tile */
+  const uint32_t iterations = ((uint32_t)p->k + (uint32_t)s->BK - 1) / (uint32_t)s->BK; /* in a tile */
   const uint32_t blocks = sgemm__grid_x(), before = blocks > args->persistent_blocks
                                                         ? sgemm__block_x() / args->persistent_blocks
-                                                        : 0;                  /* blocks that had this slot before */
+                                                        : 0;                  /* earlier blocks of this slot */
   const uint32_t block = sgemm__block_x() - before * args->persistent_blocks; /* number of the slot */
   const uint32_t data_parallel = sgemm__data_parallel_tiles(args),
                  number = block + (before * args->tiles_per_block + index) * args->persistent_blocks;
@@ -77,9 +78,9 @@ SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__
 }
 
 /* Tile descriptor: a work unit as the consumer warps need it. The producer thread publishes it in shared memory. When
-   each consumer warp computed its units itself, a 64 x 64 x 64 tile of 8700 clocks spent 720 of them on the position of
-   the tile in C and 310 on the next unit (docs/notebook/tma_loop.md, "Persistent blocks"). offset is a number: of a
-   pointer from shared memory nvcc cannot prove that it points to global memory (docs/notebook/tile_ends.md, "Sums by
+   each consumer warp computed its units itself, a 64 x 64 x 64 tile of 8700 clocks spent 720 clocks on its position in
+   C and 310 clocks on the next unit (H200, docs/notebook/tma_loop.md, "Persistent blocks"). offset is not a pointer:
+   nvcc cannot prove that a pointer from shared memory points to global memory (docs/notebook/tile_ends.md, "Sums by
    shuffles"). */
 typedef struct sgemm__tile_descriptor {
   int64_t offset; /* floats from C, or from the first partial tile, to the results of this unit */
@@ -91,9 +92,9 @@ typedef struct sgemm__tile_descriptor {
 
 #define SGEMM__DESCRIPTORS 8 /* slots in shared memory: bufs + 2 or more, see sgemm__produce_tiles() */
 
-/* 1 for variants that leave out the second half of a unit's last iteration if that half lies behind the end of k: those
-   of 256 rows and 64 k, which the selection prefers for odd sizes. Every other variant loses more by the two further
-   instructions in its main loop (docs/notebook/tile_ends.md, "Quotients and half steps"). */
+/* 1 for variants with tiles of 256 rows and 64 k. They leave out the second half of a unit's last iteration if that
+   half lies beyond the end of k. The selection prefers them for odd sizes. Every other variant loses more time by the
+   two additional instructions in its main loop (docs/notebook/tile_ends.md, "Quotients and half steps"). */
 SGEMM__DEVICE int sgemm__skips_half_steps(const sgemm__shape *s) { return s->BM == 256 && s->BK == 2 * SGEMM__BOX; }
 
 /* 1 if this work unit leaves out the second half of its last iteration. */
@@ -120,11 +121,10 @@ SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shap
 }
 
 /* C <- alpha * (sum of the partial tiles of a stream-K tile) + beta * C. A block computes 4 * threads /
-   args->reduce_threads results of one tile. args->reduce_threads threads, one of each group, share a float4 of results:
+   args->reduce_threads results of one tile. args->reduce_threads threads, one of each group, add a float4 of results:
    each adds consecutive partial tiles in ascending order of k, then the thread of group 0 adds the sums of the groups
-   in ascending order of k. BM, BN and BK
-   are powers of two: the indices need shifts instead of divisions, 568 instead of 744 instructions
-   (docs/notebook/tile_ends.md, "Prologue and epilogue code"). */
+   in ascending order of k. BM, BN and BK are powers of two: the indices need shifts instead of divisions, 568 instead
+   of 744 instructions (docs/notebook/tile_ends.md, "Prologue and epilogue code"). */
 SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threads, float *shared) {
   const sgemm__args *p = &args->gemm;
   /* Indices. */
@@ -132,13 +132,13 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
   const uint32_t t = (uint32_t)sgemm__thread(), tile_floats = (uint32_t)(args->BM * args->BN);
   const int log_groups = sgemm__log2(args->reduce_threads);
   const int log_threads = sgemm__log2((uint32_t)threads) - log_groups; /* threads of a group */
-  const int log_blocks = sgemm__log2(tile_floats) - 2 - log_threads;   /* blocks that share a tile */
+  const int log_blocks = sgemm__log2(tile_floats) - 2 - log_threads;   /* blocks for each tile */
   const uint32_t index = sgemm__block_x() >> log_blocks;               /* stream-K tile */
   const uint32_t inside = sgemm__block_x() - (index << log_blocks);    /* number of the block in the tile */
   const uint32_t group = t >> log_threads;
   const uint32_t at = ((inside << log_threads) + t - (group << log_threads)) * 4; /* first result, in the tile */
   const uint32_t iterations = ((uint32_t)p->k + (uint32_t)args->BK - 1) >> sgemm__log2((uint32_t)args->BK),
-                 first = index * iterations; /* of the tile */
+                 first = index * iterations; /* first iteration of the tile */
   const uint32_t begin = sgemm__unit_with(args, index, iterations),
                  last = sgemm__unit_with(args, index + 1, iterations);
   const uint32_t end = last + (sgemm__unit_begin(args, last) < first + iterations); /* units begin to end - 1 */

@@ -1,5 +1,4 @@
-/* sgemm/stages/tensor.cuh: tensor modes: work units, guard, block scales and epilogue of both engines, wgmma and
-   mma. */
+/* sgemm/stages/tensor.cuh: tensor modes: work units, guard, block scales and epilogue of the engines wgmma and mma. */
 #ifndef SGEMM_STAGES_TENSOR_CUH
 #define SGEMM_STAGES_TENSOR_CUH
 
@@ -8,9 +7,8 @@ typedef struct sgemm__tensor_shape {
   int format, BM, BN, WN, k_blocks, sets, bufs;
 } sgemm__tensor_shape;
 
-/* A work unit: a tile of C and one split-K partition of k. A persistent block computes units w, w + blocks, w + 2
-   blocks and so on, where w is its number. Units run through the tiles of a partition in raster order, then through the
-   partitions of a matrix, then through the batch. */
+/* A work unit: a tile of C over one split-K partition. Persistent block w of `blocks` computes units w, w + blocks, w +
+   2 blocks and so on. Units are numbered by tile in raster order, then by partition, then by matrix of the batch. */
 typedef struct sgemm__tensor_unit {
   int64_t row, col;         /* first row and column of the tile in C */
   int64_t batch, partition; /* matrix of the batch; split-K partition, 0 to split_k - 1 */
@@ -40,9 +38,9 @@ SGEMM__DEVICE sgemm__tensor_unit sgemm__tensor_unit_at(const sgemm__tensor_args 
   return unit;
 }
 
-/* The fallback reason of this call. Each block combines the flags of all of A and B, and block 0 writes the reason to
-   args->guard_word. The first `threads` threads of the block call it. words: 2 words of shared memory, 0 before the
-   call. found: an mbarrier at which each of these warps arrives once. */
+/* The guard: returns the fallback reason of this call. Each block combines the flag bits of all of A and B, and block 0
+   writes the reason to args->guard_word. The first `threads` threads of the block call it. words: 2 words of shared
+   memory, 0 before the call. found: an mbarrier at which each of these warps arrives once. */
 SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, uint32_t *words, sgemm__mbarrier *found,
                                     int threads) {
   const sgemm__args *p = &args->gemm;
@@ -76,7 +74,7 @@ SGEMM__DEVICE void sgemm__load_pair(const sgemm__args *p, const float *C, int64_
     c[1] = sgemm__load_result(C + 1);
 }
 
-/* Stores a pair to C. Elements outside of C are left out. pairs: 1 if n is even and pairs are aligned to 8 bytes. */
+/* Stores a pair to C. Elements outside of C are not stored. pairs: 1 if n is even and pairs are aligned to 8 bytes. */
 SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, int pairs, float x, float y) {
   if (col < p->n && pairs)
     sgemm__store_global2(C, x, y);
@@ -88,15 +86,15 @@ SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col
   }
 }
 
-/* The k-blocks of a work unit in global memory: a cursor. */
+/* The position of the next k-block of a work unit in global memory. */
 typedef struct sgemm__k_block_source {
-  int64_t k_block, end;             /* number of the next k-block; the number behind the last */
+  int64_t k_block, end;             /* number of the next k-block; number of the last k-block of the unit, plus 1 */
   const char *a, *b;                /* terms of the tile's rows and columns in the next k-block */
   const float *a_scales, *b_scales; /* block scales of the tile's rows and columns for the next k-block */
   const float *b_before;            /* block scales of the columns for the 128 k before */
 } sgemm__k_block_source;
 
-/* The source at the first k-block of a work unit. There b_before is b_scales. */
+/* The source at the first k-block of a work unit, with b_before = b_scales. */
 SGEMM__DEVICE sgemm__k_block_source sgemm__k_block_source_at(const sgemm__tensor_args *args,
                                                              const sgemm__tensor_shape *s,
                                                              const sgemm__tensor_unit *unit) {
@@ -118,7 +116,7 @@ SGEMM__DEVICE sgemm__k_block_source sgemm__k_block_source_at(const sgemm__tensor
 /* 1 if this k-block is the first of 128 k, which have their own block scales. */
 SGEMM__DEVICE int sgemm__starts_scale(int64_t k_block) { return k_block % (SGEMM__SCALE_K / SGEMM__K_BLOCK) == 0; }
 
-/* Goes to the next k-block. */
+/* Advances the source by one k-block. */
 SGEMM__DEVICE void sgemm__k_block_source_advance(const sgemm__tensor_args *args, const sgemm__tensor_shape *s,
                                                  sgemm__k_block_source *from) {
   const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format));
@@ -132,9 +130,10 @@ SGEMM__DEVICE void sgemm__k_block_source_advance(const sgemm__tensor_args *args,
   from->k_block++;
 }
 
-/* Multiplies accumulators by the ratio of B's old block scales to the new ones, by subtracting exponents. acc: a
-   thread's accumulators of 16 rows and `columns` columns, a multiple of 16, 128 at most. now, before: the block scales
-   of these columns in shared memory. Block scales seldom change: 16 columns in which none does are skipped. */
+/* Multiplies accumulators by the ratio of B's old block scales to the new ones, a difference of exponents. acc: a
+   thread's accumulators of 16 rows and `columns` columns, a multiple of 16, at most 128. now, before: the new and the
+   old block scales of these columns in shared memory. Block scales seldom change, so groups of 16 columns with equal
+   scales are skipped. */
 SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, const float *before) {
   const uint32_t differ = sgemm__vectors_differ(now, before, columns / 4);
   const int own = sgemm__thread() % 4 * 4;
@@ -156,11 +155,11 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
   }
 }
 
-/* C <- alpha * acc * block scale + beta * C for what a thread owns of 16 rows and `columns` columns: with lane 4r + q,
+/* C <- alpha * acc * block scale + beta * C for a thread's results in 16 rows and `columns` columns. Lane 4r + q owns
    columns 2q and 2q + 1 of every 8, in rows r and r + 8 (PTX ISA, "Register Fragments and Shared Memory Matrix
    Layouts"). C: address of the thread's first result, element (row, col). scales: B's last block scales, from that of
    the thread's first column on, see sgemm__scale_offset(). full: 1 if all results lie inside C, pairs are aligned to 8
-   bytes and beta is 0. reads_c: 1 if beta is not 0. Both are literals. */
+   bytes and beta is 0. reads_c: 1 if beta is not 0. full and reads_c are literals. */
 SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, float *C, int64_t row, int64_t col,
                                             int columns, const float *scales, int full, int reads_c, const float *acc) {
   const sgemm__args *p = &args->gemm;

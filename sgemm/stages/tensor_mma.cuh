@@ -4,9 +4,9 @@
 
 #if SGEMM__HAS_MMA
 
-/* Copies the next k-block of a source to shared memory with cp.async, if there is one: the terms of A and B, and with
-   the first k-block of 128 k the block scales of A and B, and B's of the 128 k before. All threads of the block call
-   it. */
+/* Copies the next k-block of a source, if there is one, to shared memory with cp.async: the split terms of A and B.
+   With the first k-block of 128 k it also copies the block scales of A and B, and those of B for the 128 k before. All
+   threads of the block call it. */
 SGEMM__DEVICE void sgemm__copy_k_block(const sgemm__tensor_args *args, const sgemm__tensor_shape *s,
                                        sgemm__k_block_source *from, float *to) {
   const int row_floats = SGEMM__ROW_BYTES(sgemm__terms(s->format)) / 4, threads = SGEMM__TENSOR_THREADS_mma;
@@ -29,8 +29,8 @@ SGEMM__DEVICE void sgemm__copy_k_block(const sgemm__tensor_args *args, const sge
   sgemm__k_block_source_advance(args, s, from);
 }
 
-/* The fallback reason. The guard's words and mbarrier use the memory of the first buffer: the buffers take all shared
-   memory. */
+/* The fallback reason. The guard's words and mbarrier lie in the first buffer, because the buffers use all of the
+   shared memory. */
 SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, float *tiles) {
   uint32_t *words = (uint32_t *)tiles;
   sgemm__mbarrier *found = (sgemm__mbarrier *)(tiles + 4);
@@ -42,16 +42,16 @@ SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, fl
   return sgemm__guard(args, words, found, SGEMM__TENSOR_THREADS_mma);
 }
 
-/* The body of the engine mma: 8 warps, each of 64 rows and WN columns. B's fragments of a k-block stay in registers
-   while the warp multiplies A's rows, 16 at a time. The accumulators are divided by B's block scales, which change
-   every 128 k. The promotion interval is one k-block. acc: 2 WN registers. sum: WN / 2. a_scale: 8. a: 2 fragments per
-   term. b: WN / 8 fragments per term. */
+/* The body of the engine mma: 8 warps, each with 64 rows and WN columns. B's fragments of a k-block are kept in
+   registers while the warp multiplies A's rows, 16 at a time. The accumulators hold sums divided by B's block scales,
+   which change every 128 k. The promotion interval is one k-block. acc: 2 WN registers. sum: WN / 2 registers. a_scale:
+   8 registers. a: 2 fragments per term. b: WN / 8 fragments per term. */
 SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, float *tiles,
                                      float *acc, float *sum, float *a_scale, sgemm__fragment *a, sgemm__fragment *b) {
   const int terms = sgemm__terms(s->format), group = SGEMM__GROUP_BYTES * terms; /* bytes of 8 rows of a k-block */
   const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, terms);
   const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32;
-  const int row = warp / (s->BN / s->WN) * 64, col = warp % (s->BN / s->WN) * s->WN; /* of the warp, in the tile */
+  const int row = warp / (s->BN / s->WN) * 64, col = warp % (s->BN / s->WN) * s->WN; /* the warp's, in the tile */
   char *shared = (char *)tiles;
   int64_t w, c;
   int i, g, h, j, term, product;
@@ -101,7 +101,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
         for (term = 0; term < terms; term++) {
           const char *from = from_a + 2 * h * group + term * SGEMM__GROUP_BYTES;
           sgemm__load_fragment_a(a + term, from, group);
-          sgemm__load_fragment_a(a + terms + term, from + 256, group); /* the second 16 k, 2 matrices further on */
+          sgemm__load_fragment_a(a + terms + term, from + 256, group); /* the second 16 k: an offset of 2 matrices */
         }
         SGEMM__UNROLL
         for (product = 0; product < sgemm__products(s->format); product++) {

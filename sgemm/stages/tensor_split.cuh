@@ -2,17 +2,18 @@
 #ifndef SGEMM_STAGES_TENSOR_SPLIT_CUH
 #define SGEMM_STAGES_TENSOR_SPLIT_CUH
 
-/* Constants of a format. fp16x3: the scale brings the largest element of a row, within 128 k, to [2^14, 2^15). A scaled
-   element is exact, 22 bits, from 2^-3 on, 2^17 below the largest: below 2^-3 its term lo is subnormal. bf16x6: the
-   largest element is brought to [1, 2), and an element is exact, 24 bits, from 2^-110 on. */
+/* Constants of a format. fp16x3: the scale brings the largest element of a row within 128 k to [2^14, 2^15). A scaled
+   element is exact, with 22 bits, if its magnitude is at least 2^-3, that is 2^-17 of the largest: below 2^-3 its term
+   lo is subnormal. bf16x6: the scale brings the largest element to [1, 2). A scaled element is exact, with 24 bits,
+   from 2^-110 on. */
 SGEMM__DEVICE int sgemm__terms(int format) {
   return format == SGEMM_FORMAT_fp16x3 ? SGEMM__TERMS_fp16x3 : SGEMM__TERMS_bf16x6;
 }
 SGEMM__DEVICE int sgemm__max_exponent(int format) { return format == SGEMM_FORMAT_fp16x3 ? 14 : 0; }
 SGEMM__DEVICE float sgemm__exact_from(int format) { return format == SGEMM_FORMAT_fp16x3 ? 0x1p-3f : 0x1p-110f; }
 
-/* The 16-bit numbers nearest to x and to y, x's in the lower half of the word; and the value of either half. bf16 is
-   the upper half of an fp32 number. */
+/* sgemm__round_terms(): the 16-bit numbers nearest to x, in the lower half of the word, and to y. sgemm__lower_term(),
+   sgemm__upper_term(): the value of a half. A bf16 number is the upper half of an fp32 number. */
 SGEMM__DEVICE uint32_t sgemm__round_terms(float x, float y, int format) {
   return format == SGEMM_FORMAT_fp16x3 ? sgemm__to_fp16x2(x, y) : sgemm__to_bf16x2(x, y);
 }
@@ -23,8 +24,8 @@ SGEMM__DEVICE float sgemm__upper_term(uint32_t terms, int format) {
   return format == SGEMM_FORMAT_fp16x3 ? sgemm__from_fp16(terms >> 16) : sgemm__float_of(terms & 0xffff0000);
 }
 
-/* Product i, 0 to sgemm__products() - 1, is that of term sgemm__term_a() of A and term sgemm__term_b() of B. Small
-   products come first. Term 0 is hi; 1 is lo (fp16x3) or mid (bf16x6); 2 is lo. */
+/* Product i, 0 to sgemm__products() - 1, multiplies term sgemm__term_a() of A by term sgemm__term_b() of B. Small
+   products come first. Term 0 is hi. Term 1 is lo in fp16x3 and mid in bf16x6. Term 2 is lo in bf16x6. */
 SGEMM__DEVICE int sgemm__products(int format) { return format == SGEMM_FORMAT_fp16x3 ? 3 : 6; }
 SGEMM__DEVICE int sgemm__term_a(int format, int i) {
   const int fp16x3[3] = {1, 0, 0}, bf16x6[6] = {2, 1, 0, 1, 0, 0};
@@ -35,14 +36,16 @@ SGEMM__DEVICE int sgemm__term_b(int format, int i) {
   return format == SGEMM_FORMAT_fp16x3 ? fp16x3[i] : bf16x6[i];
 }
 
-/* Number of blocks of 128 k that have a scale of their own. */
+/* Number of blocks of 128 k, each with block scales of its own. */
 SGEMM__DEVICE int64_t sgemm__scale_blocks(int64_t k) { return (k + SGEMM__SCALE_K - 1) / SGEMM__SCALE_K; }
 
-/* Layout of a split operand. Terms: k-block by k-block of 32 k; in a k-block, groups of 8 rows; in a group, the terms;
-   in a term, 4 matrices of 8 rows x 8 k, 128 consecutive bytes each, as PTX ISA, "wgmma" ("Core matrix"), takes them
-   without a swizzle. So the rows of any tile are consecutive in a k-block, and one bulk copy brings them. Block scales:
-   one a row for each 128 k, 128 k by 128 k. In each 16 rows, the four scales that a thread needs for its results of
-   wgmma, those of 2q, 2q + 1, 2q + 8 and 2q + 9, q = 0 to 3, are consecutive.
+/* Layout of a split operand.
+     Terms: a sequence of k-blocks of 32 k; a k-block is a sequence of groups of 8 rows; a group has its terms one after
+     the other; a term has 4 matrices of 8 rows x 8 k, 128 consecutive bytes each, as wgmma reads them without a swizzle
+     (PTX ISA, "wgmma", "Core matrix"). So the rows of any tile are consecutive in a k-block, and one bulk copy brings
+     them.
+     Block scales: all rows of the first 128 k, then all rows of the next. In each 16 rows the four scales that a thread
+     needs for its results of wgmma, those of rows 2q, 2q + 1, 2q + 8 and 2q + 9, q = 0 to 3, are consecutive.
      sgemm__k_block_bytes(): bytes of a k-block. sgemm__scale_offset(): position of a row's scale, in floats. */
 SGEMM__DEVICE int64_t sgemm__k_block_bytes(const sgemm__split_operand *o, int format) {
   return o->rows * SGEMM__ROW_BYTES(sgemm__terms(format));
@@ -51,19 +54,19 @@ SGEMM__DEVICE int64_t sgemm__scale_offset(int64_t row) {
   return row / 16 * 16 + row % 8 / 2 * 4 + row % 16 / 8 * 2 + row % 2;
 }
 
-/* The flags of 64 rows (a row block) and 128 k, one word. Bits 4 to 31 give the exponents of the largest elements of
-   the rows: bit 4 + i is 1 if a row has an exponent of -150 + 10 i to -141 + 10 i. */
+/* The flag bits of a row block (64 rows) and 128 k, one word. Bits 4 to 31 hold the exponents of the rows' largest
+   elements: bit 4 + i is 1 if a row has an exponent from -150 + 10 i to -141 + 10 i. */
 enum {
   SGEMM__FLAG_NONFINITE = 1, /* an element is Inf or NaN */
   SGEMM__FLAG_SPREAD = 2,    /* SGEMM__SPREAD_MIN or more of 16 consecutive k of a row are inexact */
   SGEMM__FLAG_INEXACT = 4,   /* an element is inexact: not 0, and below sgemm__exact_from() after scaling */
-  SGEMM__FLAG_SINGLE = 8,    /* single non-zero: the sum of a row's magnitudes rounds to its largest element */
+  SGEMM__FLAG_SINGLE = 8,    /* single non-zero: the sum of a row's magnitudes rounds to its largest magnitude */
   SGEMM__FLAG_EXPONENTS = 16 /* the lowest of the exponent bits */
 };
 enum { SGEMM__SPREAD_MIN = 4 };
 
-/* The fallback reason, SGEMM_GUARD_* bits, that follows from the flags of all of A and of all of B. 0: tensor cores
-   compute C. docs/stages/tensor.md, "The guard", derives the conditions. */
+/* The fallback reason, SGEMM_GUARD_* bits, from the flag bits of all of A and of all of B. 0: tensor cores compute C.
+   docs/stages/tensor.md, "The guard", derives the conditions. */
 SGEMM__DEVICE uint32_t sgemm__fallback_reason(uint32_t a, uint32_t b) {
   uint32_t fallback_reason = 0;
   int i, a_low = 28, a_high = -1, b_low = 28, b_high = -1;
@@ -83,8 +86,8 @@ SGEMM__DEVICE uint32_t sgemm__fallback_reason(uint32_t a, uint32_t b) {
     fallback_reason |= SGEMM_GUARD_SPREAD;
   if ((a & SGEMM__FLAG_INEXACT && b & SGEMM__FLAG_SINGLE) || (b & SGEMM__FLAG_INEXACT && a & SGEMM__FLAG_SINGLE))
     fallback_reason |= SGEMM_GUARD_SPARSE;
-  /* The accumulators are divided by the current block scales of B. Their exponents reach a_high + 16 + 24 for k up to
-     2^24, and as much further as B's block scales differ. */
+  /* The accumulators hold sums divided by the current block scales of B. Their exponents reach the highest exponent of
+     A plus 16 + 24 for k up to 2^24, plus the largest ratio of two of B's block scales. */
   if (a_high >= 0 && b_high >= 0) {
     const int moves = 10 * (b_high - b_low) + 9; /* largest ratio of two of B's block scales, as an exponent */
     if (10 * a_high - 141 + moves > 86 || 10 * a_low - 150 - moves < -120 || moves > 119)
@@ -93,14 +96,14 @@ SGEMM__DEVICE uint32_t sgemm__fallback_reason(uint32_t a, uint32_t b) {
   return fallback_reason;
 }
 
-/* Floats from a row to the next in shared memory: rows of elements, and rows of statistics. Both are multiples of 4,
-   and consecutive rows begin 4 or 12 banks apart: 128-bit accesses of 8 rows have no bank conflict. */
+/* Floats from a row to the next in shared memory, for rows of elements and for rows of statistics. Both pitches are
+   multiples of 4; modulo 32 banks they are 4 and 12, so that 128-bit accesses of 8 rows have no bank conflict. */
 enum { SGEMM__SPLIT_PITCH = SGEMM__SCALE_K + 4, SGEMM__STATS_PITCH = 12 };
 
-/* Loads a warp's 8 rows of 128 k into shared memory at `to`, SGEMM__SPLIT_PITCH floats a row. All loads of a thread are
-   in flight before its first store. first: the first element, row 0 and k 0 of the warp. ld: elements from a row to the
-   next if k_major, else from a k to the next. rows, ks: rows of the row block, and k, that exist in the operand; all
-   others become 0. inside: 1 if all 64 rows and 128 k exist. x: 32 registers. */
+/* Loads a warp's 8 rows of 128 k and stores them to shared memory at `to`, SGEMM__SPLIT_PITCH floats a row. All loads
+   of a thread are in flight before its first store. first: the element at row 0 and k 0 of the warp. ld: elements from
+   a row to the next if k_major, else from a k to the next. rows, ks: rows of the row block, and k, that exist in the
+   operand; elements outside become 0. inside: 1 if all 64 rows and 128 k exist. x: 32 registers. */
 SGEMM__DEVICE void sgemm__load_split_rows(const float *first, int64_t ld, int k_major, uint32_t warp, uint32_t lane,
                                           int rows, int ks, int inside, float *to, float *x) {
   int i;
@@ -112,8 +115,8 @@ SGEMM__DEVICE void sgemm__load_split_rows(const float *first, int64_t ld, int k_
     for (i = 0; i < 8; i++)
       sgemm__store_shared4(to + i * SGEMM__SPLIT_PITCH + lane * 4, x + i * 4);
   } else {
-    /* Element by element. K-major: 32 lanes load 32 k of a row, four times, then the next row. MN-major: 8 lanes load
-       the 8 rows of a k, and the warp 4 k at a time. */
+    /* Loads of single elements. K-major: 32 lanes load 32 k of a row, four times, then the next row. MN-major: 8 lanes
+       load the 8 rows of a k, and the warp 4 k at a time. */
     const int row = k_major ? 0 : (int)lane % 8, k = k_major ? (int)lane : (int)lane / 8;
     const int64_t step = k_major ? 32 : 4 * ld, next_row = k_major ? ld - 96 : 4 * ld;
     const float *from = first + (k_major ? k : row + k * ld);
@@ -140,15 +143,16 @@ SGEMM__DEVICE void sgemm__load_split_rows(const float *first, int64_t ld, int k_
   }
 }
 
-/* The magnitudes of a row's 128 k. Four threads share a row. */
+/* The magnitudes of a row's 128 k. Four threads have 32 k each. */
 typedef struct sgemm__row_stats {
-  float smallest; /* of this thread's 32 elements, NaN left out */
-  float largest;  /* of the row; Inf if an element is Inf or NaN */
-  float sum;      /* of the row */
+  float smallest; /* smallest magnitude of this thread's 32 elements, without NaN */
+  float largest;  /* largest magnitude of the row; Inf if an element is Inf or NaN */
+  float sum;      /* sum of the row's magnitudes */
 } sgemm__row_stats;
 
-/* x: this thread's 32 elements. row_stats: the row's 12 floats in shared memory: the largest magnitude of each thread,
-   then the sums of each 16 k. segment: number of the thread in the row, 0 to 3. */
+/* The magnitudes of the row of this thread. x: the thread's 32 elements. row_stats: the row's 12 floats in shared
+   memory, the largest magnitude of each thread, then the sums of each 16 k. segment: number of the thread in the row, 0
+   to 3. */
 SGEMM__DEVICE sgemm__row_stats sgemm__row_stats_of(const float *x, float *row_stats, uint32_t segment) {
   sgemm__row_stats row;
   float some[4];
@@ -183,7 +187,7 @@ SGEMM__DEVICE sgemm__row_stats sgemm__row_stats_of(const float *x, float *row_st
 }
 
 /* The exponent of the row's largest element, clamped so that the scale and its inverse, the block scale, are normal
-   numbers. A row of zeros gets a scale of 1. */
+   numbers. The scale of a row of zeros is 1. */
 SGEMM__DEVICE int sgemm__scale_exponent(float largest, int format) {
   int exponent = (int)(sgemm__bits_of(largest) >> 23) - 127;
   exponent = exponent < sgemm__max_exponent(format) - 126 ? sgemm__max_exponent(format) - 126 : exponent;
@@ -191,12 +195,12 @@ SGEMM__DEVICE int sgemm__scale_exponent(float largest, int format) {
   return largest == 0.0f ? sgemm__max_exponent(format) : exponent;
 }
 
-/* The flags that this thread finds in its 32 elements, and for its row. exact_from: the smallest magnitude, before
-   scaling, of an exact element. k_left: k from the first of the 128 on. */
+/* The flag bits of this thread's 32 elements and of its row. exact_from: the smallest magnitude, before scaling, of an
+   exact element. k_left: k of the operand from the first of the 128 k on. */
 SGEMM__DEVICE uint32_t sgemm__flags_of(const float *x, const sgemm__row_stats *row, float exact_from, int64_t k_left) {
   uint32_t bits = 0;
   int i, h;
-  if (row->smallest < exact_from) { /* rare, but for zeros */
+  if (row->smallest < exact_from) { /* rare, except with zeros */
     SGEMM__UNROLL
     for (h = 0; h < 2; h++) {
       int inexact = 0;
@@ -214,9 +218,9 @@ SGEMM__DEVICE uint32_t sgemm__flags_of(const float *x, const sgemm__row_stats *r
   return row->largest == INFINITY ? SGEMM__FLAG_NONFINITE : bits;
 }
 
-/* Splits this thread's 32 elements and stores their terms, 8 k of a term (16 bytes) at a time. to: the term hi of the
-   first 8 k. next: bytes from there to the same k 64 further on. both: 1 if the second 16 elements are stored, too;
-   they are not where the operand's k ends before. */
+/* Splits this thread's 32 elements and stores their terms, 8 k of a term (16 bytes) at a time. to: the address of term
+   hi of the first 8 k. next: bytes to the first 8 of the second 16 k, which lie 64 k further on. both: 1 if the
+   second 16 elements are stored; 0 if the operand's k-blocks end before them. */
 SGEMM__DEVICE void sgemm__store_terms(const float *x, float scale, int format, char *to, int64_t next, int both) {
   const int terms = sgemm__terms(format);
   int i, j, term;
@@ -243,13 +247,14 @@ SGEMM__DEVICE void sgemm__store_terms(const float *x, float scale, int format, c
   }
 }
 
-/* Splits row block `number` of an operand, 64 rows, for block_k, one of its blocks of 128 k. A block of 256 threads
-   does it: each warp splits 8 rows, four threads a row. A thread has 16 k of its row, segment = 0 to 3, and the 16 k
-   that are 64 further on. Warps meet once, to combine their flags.
-     The instruction count binds. With 10 million instructions for 4096 x 4096 in fp16x3 the kernel takes 37 us, a copy
-     of the same pattern 36.5 us; with 16 million and two more barriers it took 42 us (docs/notebook/tensor.md).
-     X: `extent` rows of k_all elements, consecutive if k_major, else ld apart; matrices of the batch are `stride`
-     apart. shared: 64 rows of elements. stats: 64 rows of statistics. flags: one word a warp. */
+/* Splits row block `number` of an operand, 64 rows, over 128 k, number block_k. Of 256 threads each warp splits 8 rows,
+   four threads a row. A thread splits 16 k of its row, number segment = 0 to 3, and the 16 k that lie 64 k further on.
+   The warps have one barrier, to combine their flag bits.
+     The number of instructions limits the kernel. With 10 million instructions for 4096 x 4096 in fp16x3 it takes 37
+     us, and a copy with the same access pattern 36.5 us; with 16 million instructions and two more barriers it took 42
+     us (H200, docs/notebook/tensor.md).
+     X: `extent` rows of k_all elements; elements of a row have stride 1 if k_major, else ld; matrices of the batch have
+     stride `stride`. shared: 64 rows of elements. stats: 64 rows of statistics. flags: one word for each warp. */
 SGEMM__DEVICE void sgemm__split_row_block(const sgemm__split_operand *o, const float *X, int64_t ld, int64_t stride,
                                           int64_t extent, int64_t k_all, int k_major, uint32_t number, uint32_t block_k,
                                           int format, float *shared, float *stats, uint32_t *flags) {
@@ -259,15 +264,15 @@ SGEMM__DEVICE void sgemm__split_row_block(const sgemm__split_operand *o, const f
   const int64_t row0 = (int64_t)(number - batch * row_blocks) * SGEMM__ROW_BLOCK,
                 k0 = (int64_t)block_k * SGEMM__SCALE_K;
   const int64_t at_k = batch * sgemm__scale_blocks(k_all) + block_k, k_blocks = SGEMM__K_BLOCKS(k_all);
-  const int64_t k_block = k0 / SGEMM__K_BLOCK + segment / 2; /* of the thread's first 16 k */
-  const int rows = (int)(extent - row0 < SGEMM__ROW_BLOCK ? extent - row0 : SGEMM__ROW_BLOCK); /* that exist in X */
+  const int64_t k_block = k0 / SGEMM__K_BLOCK + segment / 2; /* k-block of the thread's first 16 k */
+  const int rows = (int)(extent - row0 < SGEMM__ROW_BLOCK ? extent - row0 : SGEMM__ROW_BLOCK); /* rows inside X */
   const int ks = (int)(k_all - k0 < SGEMM__SCALE_K ? k_all - k0 : SGEMM__SCALE_K);
   const float *first = X + batch * stride + (row0 + warp * 8) * (k_major ? ld : 1) + k0 * (k_major ? 1 : ld);
   float *warp_rows = shared + warp * 8 * SGEMM__SPLIT_PITCH, *row_stats = stats + own * SGEMM__STATS_PITCH;
   const int inside = rows == SGEMM__ROW_BLOCK && ks == SGEMM__SCALE_K;
   float x[32], scale, block_scale, exact_from; /* block_scale = 1 / scale */
   sgemm__row_stats row;
-  char *to; /* the term hi of the thread's first 8 k */
+  char *to; /* address of term hi of the thread's first 8 k */
   int i, exponent;
   if (lane == 0)
     flags[warp] = 0;
@@ -296,9 +301,8 @@ SGEMM__DEVICE void sgemm__split_row_block(const sgemm__split_operand *o, const f
   }
 }
 
-/* The work of a block. Its x is the number of a row block, of A first, then of B; an operand that is pre-split has
-   none. Its y and z are the number of a block of 128 k; numbers past the end of k have no work. Consecutive blocks read
-   consecutive rows. */
+/* The work of a block. The block's x is the number of a row block, A's before B's; a pre-split operand has none. Its y
+   and z are the number of 128 k; numbers beyond the end of k have no work. Consecutive blocks read consecutive rows. */
 SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, int format, float *shared, float *stats,
                                       uint32_t *flags) {
   const sgemm__args *p = &args->gemm;

@@ -4,15 +4,15 @@
 
 #if SGEMM__HAS_SM90A
 
-/* The producer, one thread: fills one buffer per k-block with the terms of A and B, as soon as the buffer is empty. The
-   first k-block of 128 k brings the block scales of A and B, and B's of the 128 k before, too. All buffers are filled
-   once while the consumers still compute the fallback reason. If there is one, they set *stop before they arrive at
-   `empty` for the first time. */
+/* The producer, one thread. For each k-block it fills one buffer with the split terms of A and B as soon as the buffer
+   is empty. With the first k-block of 128 k it also copies the block scales of A and B, and those of B for the 128 k
+   before. All buffers are filled once while the consumers still compute the fallback reason. On fallback the consumers
+   set *stop before they arrive at `empty` for the first time. */
 SGEMM__DEVICE void sgemm__produce_k_blocks(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, char *shared,
                                            sgemm__mbarrier *full, sgemm__mbarrier *empty, const uint32_t *stop) {
   const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format));
   int64_t w;
-  int i = 0, parity = 1, first_pass = 1; /* parity of the phase before the first: the first wait returns at once */
+  int i = 0, parity = 1, first_pass = 1; /* parity of the phase before the first: the first waits return at once */
   for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
     const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
     sgemm__k_block_source from = sgemm__k_block_source_at(args, s, &unit);
@@ -42,24 +42,24 @@ SGEMM__DEVICE void sgemm__produce_k_blocks(const sgemm__tensor_args *args, const
   }
 }
 
-/* Initializes the mbarriers and the words of shared memory: words[0] and words[1] for the guard, words[2] = *stop. full
-   and empty: one mbarrier per buffer. found: for the guard. */
+/* Initializes the mbarriers and the words of shared memory. words[0], words[1]: for the guard. words[2]: *stop of the
+   producer. full, empty: one mbarrier per buffer. found: an mbarrier for the guard. */
 SGEMM__DEVICE void sgemm__init_wgmma_barriers(const sgemm__tensor_shape *s, sgemm__mbarrier *full,
                                               sgemm__mbarrier *empty, sgemm__mbarrier *found, uint32_t *words) {
   if (sgemm__thread() < 3)
     words[sgemm__thread()] = 0;
   if (sgemm__thread() == 0)
-    sgemm__mbarrier_init(found, 8); /* consumer warps */
+    sgemm__mbarrier_init(found, 8); /* 8 consumer warps */
   if (sgemm__thread() < s->bufs) {
     sgemm__mbarrier_init(full + sgemm__thread(), 1);
-    sgemm__mbarrier_init(empty + sgemm__thread(), 8); /* consumer warps */
+    sgemm__mbarrier_init(empty + sgemm__thread(), 8); /* 8 consumer warps */
   }
   sgemm__mbarrier_init_fence();
   sgemm__barrier();
 }
 
-/* Buffers that the producer fills without waiting for a consumer: one per k-block of the block's work units, s->bufs or
-   more if there are so many k-blocks. */
+/* Number of buffers that the producer fills without waiting for a consumer, if below s->bufs: one for each k-block of
+   the block's work units. A result of s->bufs or more means all buffers. */
 SGEMM__DEVICE int64_t sgemm__buffers_in_flight(const sgemm__tensor_args *args, const sgemm__tensor_shape *s) {
   int64_t w, filled = 0;
   for (w = sgemm__block_x(); w < sgemm__tensor_units(args) && filled < s->bufs; w += sgemm__grid_x()) {
@@ -70,9 +70,9 @@ SGEMM__DEVICE int64_t sgemm__buffers_in_flight(const sgemm__tensor_args *args, c
 }
 
 /* Issues the wgmma instructions of a promotion interval, s->k_blocks k-blocks of 32 k, for 64 rows and s->WN columns,
-   and commits them as one group (PTX ISA, "wgmma.mma_async"). a, b: descriptors of the rows and of the columns in the
-   first of the buffers. sum: s->sets accumulator sets of WN / 2 registers, which start from 0. Small products, which
-   come first, all go to the first set. The large products, which come last, fill one set after the other. */
+   and commits them as one group (PTX ISA, "wgmma.mma_async"). a, b: matrix descriptors of the rows and of the columns
+   in the first of the buffers. sum: s->sets accumulator sets of WN / 2 registers, which start from 0. The small
+   products come first, in set 0. The large products, hi hi, come last and are divided among the sets by k. */
 SGEMM__DEVICE void sgemm__issue_products(const sgemm__tensor_shape *s, sgemm__matrix_descriptor a,
                                          sgemm__matrix_descriptor b, float *sum) {
   const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, sgemm__terms(s->format));
@@ -81,7 +81,7 @@ SGEMM__DEVICE void sgemm__issue_products(const sgemm__tensor_shape *s, sgemm__ma
   SGEMM__UNROLL
   for (product = 0; product < sgemm__products(s->format); product++) {
     SGEMM__UNROLL
-    for (j = 0; j < 2 * s->k_blocks; j++) { /* 16 k: 2 matrices of 128 bytes */
+    for (j = 0; j < 2 * s->k_blocks; j++) { /* 16 k, 2 matrices of 128 bytes */
       const int at = j / 2 * buffer + j % 2 * 256;
       const int large = product == sgemm__products(s->format) - 1, ks = 2 * s->k_blocks / s->sets;
       const int into = large ? j / ks : 0, begins = large && into > 0 ? j % ks == 0 : product + j == 0;
@@ -94,8 +94,8 @@ SGEMM__DEVICE void sgemm__issue_products(const sgemm__tensor_shape *s, sgemm__ma
   sgemm__wgmma_commit();
 }
 
-/* Promotion: acc += (sum of the accumulator sets) * A's block scale, in fp32. a_scale0: of the thread's row r;
-   a_scale8: of row r + 8. */
+/* Promotion: acc += (sum of the accumulator sets) * A's block scale, in fp32. a_scale0, a_scale8: block scales of the
+   thread's rows r and r + 8. */
 SGEMM__DEVICE void sgemm__promote(const sgemm__tensor_shape *s, const float *sum, float a_scale0, float a_scale8,
                                   float *acc) {
   int j, set;
@@ -110,10 +110,11 @@ SGEMM__DEVICE void sgemm__promote(const sgemm__tensor_shape *s, const float *sum
 }
 
 /* The body of the engine wgmma: two consumer warpgroups of 64 rows each, a producer, persistent blocks. The consumer
-   warpgroups issue their products alternately, ordered by named barriers, as CUTLASS does in its ping-pong kernels: one
-   promotes while the tensor cores multiply for the other. Without the order both come to promote at the same time
-   (docs/notebook/tensor.md, "What helped"). The accumulators are divided by B's block scales, which change every 128 k.
-   words: 3. acc: BN / 2 registers. sum: WN / 2 for each of s->sets accumulator sets. */
+   warpgroups issue their products alternately, ordered by named barriers, as in the ping-pong kernels of CUTLASS: one
+   promotes while the tensor cores multiply for the other. Without this order both warpgroups would promote at the same
+   time (docs/notebook/tensor.md, "What helped"). The accumulators hold sums divided by B's block scales, which change
+   every 128 k. words: 3 words of shared memory. acc: BN / 2 registers. sum: WN / 2 registers for each of s->sets
+   accumulator sets. */
 SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sgemm__tensor_shape *s, float *tiles,
                                        sgemm__mbarrier *full, uint32_t *words, float *acc, float *sum) {
   const int terms = sgemm__terms(s->format), group = SGEMM__GROUP_BYTES * terms; /* bytes of 8 rows of a k-block */
@@ -132,7 +133,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
   }
   sgemm__setmaxnreg_tensor_consumer();
   if (sgemm__guard(args, words, found, 256) != 0) {
-    /* The copies in flight must end before the block does. *stop then ends the producer. */
+    /* The block must not exit before the copies in flight have completed. *stop then ends the producer. */
     const int64_t filled = sgemm__buffers_in_flight(args, s);
     for (j = 0; j < s->bufs && j < filled; j++)
       sgemm__mbarrier_wait(full + j, 0);
@@ -147,7 +148,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
     sgemm__order_arrive(0);
   for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
     const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
-    float a_scale0 = 1.0f, a_scale8 = 1.0f; /* of the thread's row r, and of row r + 8 */
+    float a_scale0 = 1.0f, a_scale8 = 1.0f; /* A's block scales of the thread's rows r and r + 8 */
     SGEMM__UNROLL
     for (j = 0; j < s->BN / 2; j++)
       acc[j] = 0.0f;
@@ -174,7 +175,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
         if (new_scales) /* while the tensor cores multiply */
           sgemm__rescale(acc + h * (s->WN / 2), s->WN, b_scales + h * s->WN, b_scales + s->BN + h * s->WN);
         sgemm__wgmma_wait(sum, s->WN / 2 * s->sets);
-        if (h == s->BN / s->WN - 1) { /* the warp reads the buffers no more */
+        if (h == s->BN / s->WN - 1) { /* the warp has read the buffers */
           sgemm__warp_barrier();
           if (lane == 0) {
             SGEMM__UNROLL

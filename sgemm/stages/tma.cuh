@@ -4,10 +4,10 @@
 
 #if SGEMM__HAS_SM90A
 
-/* Starts the TMA copies of one operand's tile to shared memory, in boxes whose rows are 128 bytes. MN rows of a K-major
-   operand are BK / 32 boxes of MN rows of 32 k. BK rows of an MN-major operand are MN / 32 boxes of BK rows of 32 mn.
-   The boxes lie one after the other. mn, k: first row or column, and first k. matrix: number in the batch. full: the
-   mbarrier that counts the bytes. */
+/* Starts the TMA copies of one operand's tile to shared memory, in boxes with rows of 128 bytes. The tile of a K-major
+   operand has BK / 32 boxes of MN rows and 32 k. The tile of an MN-major operand has MN / 32 boxes of BK rows and 32
+   mn. The boxes follow each other in shared memory. mn, k: first row or column, and first k, of the tile. matrix:
+   number in the batch. full: the mbarrier that counts the bytes. */
 SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__tensor_map *map, int MN, int BK, int k_major, int mn,
                                      int k, int matrix, sgemm__mbarrier *full) {
   int i;
@@ -16,31 +16,31 @@ SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__tensor_map *map
                     k_major ? k + i * SGEMM__BOX : mn + i * SGEMM__BOX, k_major ? mn : k, matrix, full);
 }
 
-/* The producer, one thread: for each work unit of the block it publishes a tile descriptor and fills one buffer an
-   iteration with the tiles of A and B, as soon as the buffer is empty. A unit with k = 0 takes one buffer and no bytes.
-   Behind the last unit it publishes a descriptor with rows = 0.
-     A descriptor slot is reused after SGEMM__DESCRIPTORS units, which is at least bufs + 2. This is safe, because each
-     unit takes at least one buffer: when the producer publishes unit u, all consumer warps have read the buffer that
-     was filled bufs + 1 fills before the first of u. That fill is of unit u - bufs - 1 or later, so all consumer warps
-     have finished unit u - bufs - 2. */
+/* The producer, one thread. For each work unit of the block it publishes a tile descriptor and, for each iteration,
+   fills one buffer with the tiles of A and B as soon as the buffer is empty. A unit with k = 0 uses one buffer and no
+   bytes. After the last unit the producer publishes a descriptor with rows = 0.
+     A descriptor slot is reused after SGEMM__DESCRIPTORS units, at least bufs + 2. This is safe, because each unit uses
+     at least one buffer: when the producer publishes unit u, all consumer warps have read the buffer that was filled
+     bufs + 1 fills before the first fill of u. That fill belongs to unit u - bufs - 1 or a later one, so all consumer
+     warps have finished unit u - bufs - 2. */
 SGEMM__DEVICE void sgemm__produce_tiles(const sgemm__tma_args *args, const sgemm__shape *s,
                                         const sgemm__tensor_map *map_a, const sgemm__tensor_map *map_b, float *shared,
                                         sgemm__mbarrier *full, sgemm__mbarrier *empty,
                                         sgemm__tile_descriptor *descriptors) {
   const sgemm__args *p = &args->gemm;
   const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN; /* floats of A's tile, and of a buffer */
-  int i = 0, parity = 1; /* of the phase before the first: the first wait for each buffer returns at once */
+  int i = 0, parity = 1; /* parity of the phase before the first: the first wait for each buffer returns at once */
   sgemm__work_unit unit;
   uint32_t index;
   for (index = 0; sgemm__work_unit_of(args, s, index, &unit); index++) {
     const sgemm__tile_coord at = sgemm__rasterize(p, unit.tile);
     const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
     const int matrix_a = p->stride_a != 0 ? (int)unit.matrix : 0, matrix_b = p->stride_b != 0 ? (int)unit.matrix : 0;
-    const int half = sgemm__skips_last_half(args, s, &unit) ? (unit.begin + unit.iterations - 1) * s->BK
-                                                            : -1; /* k of the iteration whose second half is left out */
+    /* half: first k of the iteration whose second half is left out; -1: none is. */
+    const int half = sgemm__skips_last_half(args, s, &unit) ? (unit.begin + unit.iterations - 1) * s->BK : -1;
     int k = unit.begin * s->BK, left = unit.iterations;
     sgemm__publish(args, s, &unit, descriptors + index % SGEMM__DESCRIPTORS);
-    while (left > 0) { /* a short loop over the buffers up to the last: its instructions take issue slots of FMAs */
+    while (left > 0) { /* the loop over buffers inside is short: its instructions use issue slots beside the FMAs */
       const int end = left < s->bufs - i ? i + left : s->bufs;
       float *into = shared + i * buffer;
       left -= end - i;
@@ -48,7 +48,7 @@ SGEMM__DEVICE void sgemm__produce_tiles(const sgemm__tma_args *args, const sgemm
       for (; i < end; i++) {
         const int from = sgemm__skips_half_steps(s) && k == half
                              ? k - SGEMM__BOX
-                             : k; /* the half that is used then lies in the second half of the buffer */
+                             : k; /* the first half of the iteration then lies in the second half of the buffer */
         sgemm__mbarrier_wait(empty + i, parity);
         sgemm__mbarrier_arrive_expect_tx(full + i, 4 * buffer);
         sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_k_major, row, from, matrix_a, full + i);
@@ -71,8 +71,9 @@ SGEMM__DEVICE void sgemm__produce_tiles(const sgemm__tma_args *args, const sgemm
   sgemm__mbarrier_arrive(full + i);
 }
 
-/* Initializes the mbarriers: `full` of each buffer, then `empty`. One thread initializes all: when several did, a call
-   at 512 x 512 x 512 took 8.7 us instead of 8.6 us (docs/notebook/tile_ends.md, "Prologue and epilogue code"). */
+/* Initializes the mbarriers: `full` of each buffer, then `empty` of each. One thread initializes all: with several
+   threads a call at 512 x 512 x 512 takes 8.7 us instead of 8.6 us (H200, docs/notebook/tile_ends.md, "Prologue and
+   epilogue code"). */
 SGEMM__DEVICE void sgemm__init_tma_barriers(const sgemm__shape *s, sgemm__mbarrier *full, int consumer_warps) {
   int i;
   if (sgemm__thread() == 0) {
@@ -86,8 +87,8 @@ SGEMM__DEVICE void sgemm__init_tma_barriers(const sgemm__shape *s, sgemm__mbarri
   sgemm__barrier();
 }
 
-/* The lane's offsets in a buffer: see sgemm__lane_addresses(). Those of B contain the offset of B's tile. In sliced-K
-   variants s->slice_k / 4 groups of consumer warps divide the k of a buffer. */
+/* The lane's byte offsets in a buffer, see sgemm__lane_addresses(). B's offsets include the offset of B's tile. In
+   sliced-K variants s->slice_k / 4 groups of consumer warps divide the k of a buffer. */
 SGEMM__DEVICE void sgemm__consumer_addresses(const sgemm__shape *s, sgemm__address *lanes_a, sgemm__address *lanes_b) {
   const int depth = s->BK / (s->slice_k / 4); /* k of a buffer that the warp multiplies */
   const int warp = sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN));
@@ -100,7 +101,7 @@ SGEMM__DEVICE void sgemm__consumer_addresses(const sgemm__shape *s, sgemm__addre
   sgemm__lane_addresses(s, 1, b_offset, s->TN, lanes_b);
 }
 
-/* Sums and stores the results of a work unit, to C or to a partial tile. Sliced-K variants sum through the buffer that
+/* Sums the results of a work unit and stores them to C or to a partial tile. Sliced-K variants sum in the buffer that
    the main loop read last, the one before buffer i, and arrive at its mbarrier `empty` afterwards. */
 SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__shape *s, float *shared, int i,
                                      sgemm__mbarrier *empty, const sgemm__tile_descriptor *descriptor, float *acc) {
@@ -130,7 +131,7 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
   }
 }
 
-/* Loads the fragments of float4 q of k, 0 to 7, of A and B. b_first: 1 if B's load before A's. */
+/* Loads the fragments of A and B for float4 q of k, q = 0 to 7. b_first: 1 to load B's before A's. */
 SGEMM__DEVICE void sgemm__load_lane_fragments(const sgemm__shape *s, int b_first, sgemm__address from_a,
                                               sgemm__address from_b, const sgemm__address *lanes_a,
                                               const sgemm__address *lanes_b, int q, float *a, float *b) {
@@ -141,16 +142,16 @@ SGEMM__DEVICE void sgemm__load_lane_fragments(const sgemm__shape *s, int b_first
     sgemm__load_lane_fragment(b, from_b, lanes_b, s->TN, s->b_k_major, q);
 }
 
-/* 1 if this step of the main loop is the last one of its buffer. steps: steps of the tile that are left, with this one.
+/* 1 if this step of the main loop is the last one of its buffer. steps: remaining steps of the tile, with this one.
    odd: 1 if the tile's last buffer has one step instead of two, see sgemm__skips_half_steps(). */
 SGEMM__DEVICE int sgemm__ends_buffer(const sgemm__shape *s, int steps, int odd) {
   const int passes = s->BK / (s->slice_k / 4) / SGEMM__BOX; /* steps of a warp in a buffer */
   return sgemm__skips_half_steps(s) ? steps == 1 || steps % 2 != odd : passes == 1 || steps % passes == 1;
 }
 
-/* Makes ptxas keep the accumulators in aligned groups of four registers: a 128-bit store uses them, under a condition
-   that never holds. Then fewer FMAs read two operands from one register bank, by the bank model 0.7 to 2.5 % of the
-   time (docs/notebook/tile_ends.md, "Sums by shuffles"). */
+/* Makes ptxas keep the accumulators in aligned groups of four registers: 128-bit stores use the groups, under a
+   condition that is always false. Then fewer FMAs read two operands from one register bank, which saves 0.7 to 2.5 % of
+   the time by a model of the banks (docs/notebook/tile_ends.md, "Sums by shuffles"). */
 SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__shape *s, float *shared,
                                              const float *acc) {
   int q;
@@ -162,24 +163,25 @@ SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__
 }
 
 /* The body of the stage tma. One or two consumer warpgroups multiply, and one thread of a further warpgroup is the
-   producer. Variants with one consumer warpgroup have two blocks on an SM. Producer and consumers meet at two mbarriers
-   per buffer: the bytes of the copies complete `full`, and each consumer warp arrives at `empty` with the buffer's last
-   fragments in its registers. Consumer warps meet at no barrier in the main loop, which executes little but fragment
-   loads and FMAs. A step of it multiplies 32 k, in 8 groups of four k, one per lane. While a group multiplies, the
-   fragments of the next group load, across buffers and across tiles.
+   producer. Variants with one consumer warpgroup have two blocks on an SM. Producer and consumers synchronize by two
+   mbarriers per buffer: the bytes of the copies complete `full`; each consumer warp arrives at `empty` when the
+   buffer's last fragments are in its registers. The main loop has no barrier among consumer warps and executes little
+   but fragment loads and FMAs. A step of the loop multiplies 32 k, in 8 groups of four k; a lane multiplies one k of
+   each group. While a group is multiplied, the fragments of the next group load, also from the next buffer and for the
+   next tile.
      Measured choices (docs/notebook/tma_loop.md, "The slots of the loop", and docs/notebook/tile_ends.md, "Sums by
-     shuffles"): a step is 32 k, because longer code misses the instruction cache; the change of buffers stands among
-     the FMAs of a buffer's last group; `firsts` rows multiply before the loads; with b_first B's fragments load before
-     A's. Addresses are computed behind setmaxnreg: values that are live across setmaxnreg are spilled. The main loop is
-     not a function of its own: as one, it has other SASS. */
+     shuffles"): a step has 32 k, because longer code misses the instruction cache; the change of buffers is among the
+     FMAs of a buffer's last group; `firsts` rows are multiplied before the loads; with b_first B's fragments load
+     before A's. Addresses are computed after setmaxnreg, because ptxas spills values that are live across it. The main
+     loop is not a function of its own, because its SASS would then differ. */
 SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s, const sgemm__tensor_map *map_a,
                               const sgemm__tensor_map *map_b, float *shared, sgemm__mbarrier *full,
                               sgemm__tile_descriptor *descriptors, float *acc, float *a, float *b) {
   const sgemm__args *p = &args->gemm;
-  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k); /* of the consumer warpgroups */
+  const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k); /* consumer threads of a block */
   const int buffer = s->BK * s->BM + s->BK * s->BN;                           /* floats */
   sgemm__mbarrier *empty = full + s->bufs;
-  int i = 0, q, parity = 0, steps; /* i: buffer that is read; parity: of its phase */
+  int i = 0, q, parity = 0, steps; /* i: buffer that is read; parity: parity of its phase */
   uint32_t index;
   sgemm__init_tma_barriers(s, full, threads / 32);
   sgemm__pdl_wait();
@@ -192,7 +194,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
   } else {
     const int b_first = threads == 256 && s->b_k_major, firsts = s->b_k_major ? 0 : s->TM / 2;
     const int groups = SGEMM__BOX / 4;                                 /* groups of four k in a step */
-    const int bytes_a = groups * 128 * (s->a_k_major ? s->BM / 8 : 4); /* from a step to the next in a buffer */
+    const int bytes_a = groups * 128 * (s->a_k_major ? s->BM / 8 : 4); /* bytes of a step in a buffer */
     const int bytes_b = groups * 128 * (s->b_k_major ? s->BN / 8 : 4);
     sgemm__address from_a, from_b, lanes_a[8], lanes_b[8];
     sgemm__setmaxnreg_consumer(threads);
@@ -209,9 +211,8 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
       SGEMM__UNROLL
       for (q = 0; q < s->TM * s->TN; q++)
         acc[q] = 0.0f;
-      /* Main loop. */
-      const int odd = sgemm__skips_half_steps(s) ? descriptor->steps % 2
-                                                 : 0; /* 1: the last buffer has one step, not two */
+      /* Main loop. odd: 1 if the last buffer has one step instead of two. */
+      const int odd = sgemm__skips_half_steps(s) ? descriptor->steps % 2 : 0;
       for (steps = descriptor->steps; steps > 0; steps--) {
         const int ends = sgemm__ends_buffer(s, steps, odd);
         SGEMM__UNROLL
@@ -220,7 +221,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
           sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, firsts, s->TN, 1);
           if (next == 0 && ends) {
             sgemm__fence_proxy_async();
-            sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4 || steps > 1); /* or sgemm__store_unit() arrives */
+            sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4 || steps > 1); /* else sgemm__store_unit() does */
             i = i + 1 < s->bufs ? i + 1 : 0;
             parity ^= i == 0;
             from_a = from_b = sgemm__address_of(shared + i * buffer);
@@ -240,7 +241,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
                                     s->TM - firsts, s->TN, 1);
         }
       }
-      if (p->k == 0) { /* the producer took a buffer for this unit */
+      if (p->k == 0) { /* the producer used one buffer for this unit */
         sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4);
         i = i + 1 < s->bufs ? i + 1 : 0;
         parity ^= i == 0;

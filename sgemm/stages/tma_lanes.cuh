@@ -4,15 +4,15 @@
 
 #if SGEMM__HAS_SM90A
 
-/* The output vectors of a lane group before the sum over its lanes. A warp computes 32 x 32 results of C, and k is
-   interleaved across its lanes: the lanes 4g to 4g + 3 are group g, 0 to 7, and compute the same 16 x 8 results, lane
-   4g + q those products whose k is q (mod 4). The groups lie in 2 rows (g / 4) and 4 columns (g % 4) of the warp tile.
+/* The output vectors of a quad before the sum over its lanes. A warp computes 32 x 32 results of C with k interleaved
+   across lanes: the lanes 4g to 4g + 3 of quad g, 0 to 7, compute the same 16 x 8 results; lane 4g + q multiplies k = q
+   (mod 4). The quads lie in 2 rows (g / 4) and 4 columns (g % 4) of the warp tile. group: g.
      A K-major operand needs no transpose: sgemm__ldmatrix_floats() gives lane 4g + q element q of float4s of k. In
-     these loads lane 8i + g passes the address of row i of a vector of 4 rows of group g. Groups 2 and 3 load the
-     columns of B in the order i ^ 2. So the rows of all groups lie in different banks.
+     these loads lane 8i + g passes the address of row i of a vector of 4 rows of quad g. Quads with g % 4 = 2 or 3 load
+     the columns of B in the order i ^ 2, so that the rows of all quads lie in different banks.
      An MN-major operand is loaded by float4s of consecutive rows or columns, each lane from the row of its own k. A
-     lane loads first the rows and columns whose sums it keeps in sgemm__reduce_lanes(). The vectors of the groups are
-     as far apart as the swizzle of sgemm__copy_box() needs for loads without bank conflicts. */
+     lane first loads the rows and columns whose sums it keeps in sgemm__reduce_lanes(). With these row and column
+     strides the swizzle of sgemm__copy_box() makes the loads free of bank conflicts. */
 SGEMM__DEVICE sgemm__thread_tile sgemm__lane_group_tile(const sgemm__shape *s, int group) {
   const int warp = sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN)), group_n = group % 4;
   sgemm__thread_tile own;
@@ -24,22 +24,22 @@ SGEMM__DEVICE sgemm__thread_tile sgemm__lane_group_tile(const sgemm__shape *s, i
   return own;
 }
 
-/* Byte offset, in the operand's tile of a buffer, of what this lane loads first: K-major, the float4 of k = 0 to 3 of
-   one row; MN-major, a float4 of mn of its own k, 0 to 3. of_b: 0 for A, 1 for B. first: the warp tile's first row or
-   column. */
+/* Byte offset of this lane's first load in the operand's tile of a buffer. K-major: the float4 of k = 0 to 3 of one
+   row. MN-major: a float4 of mn at the lane's own k, 0 to 3. of_b: 0 for A, 1 for B. first: the warp tile's first row
+   or column. */
 SGEMM__DEVICE int sgemm__lane_offset(const sgemm__shape *s, int of_b, int first) {
   const int lane = sgemm__thread() % 32, i = lane / 8, group = lane % 8, own = lane / 4, k = lane % 4;
   const int row = of_b ? group % 4 * 4 + (i ^ (group & 2)) : group / 4 * 4 + i;
   const int vector = of_b ? own % 2 * 4 + own % 4 / 2 * 2 + k / 2
-                          : own / 4 * 4 + k % 2 * 2; /* of the 8 float4s of mn in a row of a box */
+                          : own / 4 * 4 + k % 2 * 2; /* number among the 8 float4s of mn in a row of a box */
   return (of_b ? s->b_k_major : s->a_k_major) ? (first + row) * 128 + row % 8 * 16
                                               : first * s->BK * 4 + k * 128 + (vector ^ k) * 16;
 }
 
-/* The lane's offsets in a box of 32 k, from `first` = sgemm__lane_offset() on, with the XOR swizzle applied. K-major:
-   at[q] is the offset of float4 q of k, 0 to 7. MN-major: at[i] is the offset of float4 i of mn for the k of float4s 0,
-   2, 4 and 6, at[T / 4 + i] for those of 1, 3, 5 and 7. The offsets are pinned in 4 to 8 registers an operand. A load
-   then adds only the buffer's address and a constant: 1100 to 1108 instead of 1110 to 1120 instructions for 32 k
+/* The lane's byte offsets in a box of 32 k, from `first` = sgemm__lane_offset() on, after the XOR swizzle. K-major:
+   at[q] is the offset of float4 q of k, q = 0 to 7. MN-major: at[i] is the offset of float4 i of mn for k = 4q + lane %
+   4 with even q, at[T / 4 + i] for odd q. The offsets are pinned in 4 to 8 registers for each operand. A load then adds
+   only the buffer's address and a constant: 1100 to 1108 instead of 1110 to 1120 instructions for 32 k
    (docs/notebook/tma_loop.md, "The slots of the loop"). */
 SGEMM__DEVICE void sgemm__lane_addresses(const sgemm__shape *s, int of_b, int first, int T, sgemm__address *at) {
   const int k_major = of_b ? s->b_k_major : s->a_k_major, vectors = k_major ? 1 : T / 4;
@@ -52,12 +52,12 @@ SGEMM__DEVICE void sgemm__lane_addresses(const sgemm__shape *s, int of_b, int fi
   }
 }
 
-/* fragment <- T elements of an operand with k = 4q + lane % 4, q = 0 to 7, from a step of 32 k in shared memory. `tile`
-   plus an offset of `at` is the address. */
+/* fragment <- T elements of an operand with k = 4q + lane % 4, q = 0 to 7, from a step of 32 k in shared memory. The
+   address is `tile` plus an offset of `at`. */
 SGEMM__DEVICE void sgemm__load_lane_fragment(float *fragment, sgemm__address tile, const sgemm__address *at, int T,
                                              int k_major, int q) {
   int i;
-  if (k_major) { /* vectors of 4 rows: stride 8 rows of 128 bytes for A, 16 for B */
+  if (k_major) { /* vectors of 4 rows of 128 bytes; stride 8 rows for A, 16 rows for B */
     sgemm__ldmatrix_floats(fragment, tile + at[q], T / 4, 128 / T * 128);
   } else { /* float4s of mn, side by side */
     SGEMM__UNROLL
@@ -66,10 +66,10 @@ SGEMM__DEVICE void sgemm__load_lane_fragment(float *fragment, sgemm__address til
   }
 }
 
-/* Adds the sums of two lanes, whose numbers differ by the bit `mask`: `count` sums of the same results, of different k.
-   Each lane keeps half of the results, in acc[0] to acc[count / 2 - 1], and adds the other lane's sums of these. The
-   lane whose bit is 0 keeps the first `stride` of each 2 * stride results, and the other lane the second. With sorted =
-   1 both keep the first `stride`: each lane has loaded the rows or columns that it keeps first, which saves the
+/* Adds the sums of two lanes whose numbers differ in the bit `mask`. Both have `count` sums of the same results over
+   different k. Each lane keeps half of the results, in acc[0] to acc[count / 2 - 1], and adds the other lane's sums of
+   these. The lane with bit 0 keeps the first `stride` of each 2 * stride results, the other lane the second. With
+   sorted = 1 each lane keeps its first `stride`: it has loaded the rows or columns that it keeps first, which saves the
    selections. */
 SGEMM__DEVICE void sgemm__reduce_lane_pair(float *acc, int count, int stride, int mask, int sorted) {
   const int keeps_second = !sorted && (sgemm__thread() & mask) != 0;
@@ -90,10 +90,10 @@ SGEMM__DEVICE void sgemm__reduce_lane_pair(float *acc, int count, int stride, in
   }
 }
 
-/* Adds the sums of the four lanes of a group, which have 16 x 8 results each. Lane q keeps 8 x 4 of them: columns 0 to
-   3 for q = 0 and 1, 4 to 7 for q = 2 and 3; rows 0 to 7 for even q, 8 to 15 for odd q. They end in acc row by row, 4
-   columns a row, in order. With S(q) the sum over all k = q (mod 4), each result is (S(0) + S(2)) + (S(1) + S(3)) or
-   the same with the operands of an addition exchanged, whatever the layouts of A and B. */
+/* Adds the sums of the four lanes of a quad, which have 16 x 8 results each. Lane q keeps 8 x 4 results: columns 0 to 3
+   for q = 0 and 1, columns 4 to 7 for q = 2 and 3; rows 0 to 7 for even q, rows 8 to 15 for odd q. acc then holds them
+   row by row, 4 columns a row, in order. With S(q) the sum over all k = q (mod 4), each result is (S(0) + S(2)) + (S(1)
+   + S(3)) up to the order of two addends, for all layouts of A and B: the bits do not depend on the layout. */
 SGEMM__DEVICE void sgemm__reduce_lanes(const sgemm__shape *s, float *acc) {
   const sgemm__thread_tile own = sgemm__lane_group_tile(s, sgemm__thread() % 32 / 4);
   const int half = s->TM * s->TN / 2;
@@ -121,10 +121,10 @@ SGEMM__DEVICE sgemm__thread_tile sgemm__lane_result_tile(const sgemm__shape *s) 
   return own;
 }
 
-/* Exchanges elements of x, two rows of 4, between two lanes whose numbers differ by the bit `mask`. `upper` is 1 in the
-   lane whose bit is set. Elements form pairs, `stride` apart (1 or 2). The upper lane keeps the second element of each
-   pair and gets the other lane's second element as its first. The other lane keeps the first and gets the upper lane's
-   first element as its second. */
+/* Exchanges elements of x, two rows of 4, between two lanes whose numbers differ in the bit `mask`. upper: 1 in the
+   lane with the bit set. Elements i and i + stride, stride = 1 or 2, form a pair. The upper lane keeps the second
+   element of each pair and gets the other lane's second element as its first. The other lane keeps the first element
+   and gets the upper lane's first element as its second. */
 SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int mask) {
   float r[4];
   int v;
@@ -144,12 +144,13 @@ SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int
 
 /* C <- alpha * sums + beta * C for `count` rows, an even number, from row `first` on of a lane's 8 rows of 4 columns.
    acc: the sums of these rows.
-     beta = 0, the usual case, has code of its own with nothing to load from C. Shorter epilogue code saves
-     instruction-cache misses (docs/notebook/tile_ends.md, "Prologue and epilogue code").
+     beta = 0, the usual case, has code of its own without loads of C. Shorter epilogue code saves instruction-cache
+     misses (docs/notebook/tile_ends.md, "Prologue and epilogue code").
      Unaligned rows: C is stored element by element, and each store of a warp would write 4 bytes to each of 32 sectors.
      Variants with 8 consumer warps and a K-major A therefore exchange elements first, two rows at a time, among four
-     lanes whose columns lie side by side: lane l of the four gets column l of all four vectors, and a store writes 16
-     consecutive bytes for every four lanes. In the other variants the exchange slows the main loop (same page). */
+     lanes with neighbouring columns: lane l of the four gets column l of all four vectors, and a store writes 16
+     consecutive bytes for every four lanes. In the other variants the exchange slows the main loop
+     (docs/notebook/tile_ends.md). */
 SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                           int first, int count, float *acc) {
   const sgemm__thread_tile own = sgemm__lane_result_tile(s);
@@ -167,13 +168,13 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
       sgemm__store_vector(&sums, 4, tile, own.row + (first + i) / 4 * own.row_stride + (first + i) % 4, own.col,
                           acc + i * 4);
   } else {
-    int col = own.col, stride = 1, vectors; /* column of the lane's first element; columns from one to the next */
+    int col = own.col, stride = 1, vectors; /* column of the lane's first element; columns from element to element */
     float *C;
     SGEMM__UNROLL
     for (i = 0; i < count * 4; i++)
       acc[i] = sgemm__scale(p, acc[i]);
     if (exchanges && !aligned) {
-      const int next = s->b_k_major ? 4 : 2, after = 8; /* bits of a lane's number: 4 columns on, 8 */
+      const int next = s->b_k_major ? 4 : 2, after = 8; /* bit of a lane 4 columns further on, and 8 columns */
       const int odd = (sgemm__thread() & next) != 0, high = (sgemm__thread() & after) != 0;
       SGEMM__UNROLL
       for (i = 0; i < count; i += 2) {
@@ -220,9 +221,10 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
   }
 }
 
-/* Does what sgemm__store_lanes() does for variants whose s->slice_k / 4 consumer warps divide the k of a buffer. These
-   warps compute the same results. Each stores its sums to shared memory, 8 rows of 128 floats, and then adds and stores
-   an equal number of the rows of all of them, in ascending order of warps. shared: the buffer that was read last. */
+/* sgemm__store_lanes() for sliced-K variants, in which s->slice_k / 4 consumer warps compute the same results over
+   different k of each buffer. Each warp stores its sums to shared memory, 8 rows of 128 floats. Each warp then adds an
+   equal number of the rows over all these warps, in ascending order of warps, and stores them to C. shared: the buffer
+   that was read last. */
 SGEMM__DEVICE void sgemm__reduce_warps_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                                  float *shared, float *acc) {
   const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), slices = s->slice_k / 4;
