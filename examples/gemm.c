@@ -1,8 +1,8 @@
-/* gemm.c: multiplies the matrices of two .npy files; gemm --help says how.
+/* gemm.c: multiplies the matrices of two .npy files; gemm --help lists the options.
 
-   A matrix in Fortran order is its own transpose in C order, so nothing has to be copied: an operand's op flips, and
-   where C0 is in Fortran order the whole call becomes column-major and so does the result's file. Only a batch in
-   Fortran order, whose matrices lie interleaved element by element, is put in C order first. */
+   A matrix in Fortran order is the transpose of a matrix in C order, so no element has to move. An operand in Fortran
+   order changes its op. If C0 is in Fortran order, the call is column-major and the result's file is in Fortran order.
+   A batch in Fortran order has matrices interleaved element by element, and is copied to C order first. */
 #define _XOPEN_SOURCE 700 /* mkstemp(), realpath(), fsync(), sigaction() */
 
 #include <cuda_runtime.h>
@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Failure: one line, exit status 2, nothing left behind ------------------------------------------------------- */
+/* ---- Failure: one line on stderr, exit status 2, no temporary file ----------------------------------------------- */
 
-/* The output's name until it is whole; empty where there is none. */
+/* The temporary file's name until the output is complete; empty if there is none. */
 static char temporary[PATH_MAX];
 
 static _Noreturn void fail(const char *format, ...) {
@@ -40,7 +40,7 @@ static _Noreturn void fail(const char *format, ...) {
 
 static void interrupted(int number) {
   unlink(temporary);
-  raise(number); /* once we return, with its default effect */
+  raise(number); /* takes its default effect when the handler returns */
 }
 
 static void watch_signals(void) {
@@ -49,13 +49,13 @@ static void watch_signals(void) {
   size_t i;
   for (i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     sigaction(numbers[i], NULL, &action);
-    if (action.sa_handler == SIG_IGN) /* nohup's wish */
+    if (action.sa_handler == SIG_IGN) /* as nohup sets it */
       continue;
     action.sa_handler = interrupted;
     action.sa_flags = SA_RESETHAND;
     sigaction(numbers[i], &action, NULL);
   }
-  signal(SIGXFSZ, SIG_IGN); /* write() then says that the file grows too large */
+  signal(SIGXFSZ, SIG_IGN); /* write() then reports that the file is too large */
 }
 
 /* ---- Options ----------------------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static const struct {
 #undef STAGE
 };
 
-/* The device that multiplies, for people. */
+/* The name of the device that multiplies, for messages. */
 static const char *device_name(void) {
   static sgemm_device device;
   return sgemm_device_query(-1, &device) == SGEMM_SUCCESS ? device.name : "GPU";
@@ -87,17 +87,18 @@ static _Noreturn void help(void) {
          "\n"
          "C = alpha * op(A) * op(B) + beta * C0 in float32, on the %s.\n"
          "\n"
-         "A, B and C0 hold float32, or float64, which is rounded, in C or Fortran order. A 3-D array is a batch of\n"
-         "matrices; two batches are multiplied pair by pair, a matrix and a batch each with each. C is float32 in C\n"
-         "order, or in Fortran order where C0 is a matrix in Fortran order. Its file appears whole or not at all,\n"
-         "unless the name is that of a pipe or a device. The exit status is 0, or 2 with one line that says why.\n"
+         "A, B and C0 are float32, or float64, which is rounded to float32, in C or Fortran order. A 3-D array is a\n"
+         "batch of matrices. Two batches are multiplied pair by pair. A matrix is multiplied with each matrix of a\n"
+         "batch. C is float32 in C order, or in Fortran order if C0 is a matrix in Fortran order. The file of C is\n"
+         "complete or does not exist, unless it is a pipe or a device. The exit status is 0, or 2 with one line on\n"
+         "standard error.\n"
          "\n"
-         "  -o C.npy      the result's file; -o - for standard output\n"
+         "  -o C.npy      the file of the result; -o - for standard output\n"
          "  --op XY       op(A) and op(B), N for the matrix itself, T for its transpose: NN (default), NT, TN, TT\n"
          "  --alpha X     default 1\n"
-         "  --beta Y      default 0; any other needs --c\n"
-         "  --c C0.npy    needs --beta\n"
-         "  --stage NAME  the best kernel of one stage, not of all:\n",
+         "  --beta Y      default 0; any other value needs --c\n"
+         "  --c C0.npy    the matrix C0, needs --beta\n"
+         "  --stage NAME  use only variants of one stage:\n",
          device_name());
   for (i = 0; i < SGEMM_STAGE_COUNT; i++)
     printf("    %-15s %s\n", stages[i].name, stages[i].idea);
@@ -153,9 +154,9 @@ static options parse(char **argv) {
     *known[i].value = *++argv;
   }
   if (o.b == NULL)
-    fail("two input files are wanted; see gemm --help");
+    fail("two input files are needed; gemm --help lists the options");
   if (o.out == NULL)
-    fail("-o is missing: where shall the result go?");
+    fail("-o is missing: the file of the result");
   o.trans_a = transposed(ops, 0);
   o.trans_b = transposed(ops, 1);
   o.alpha = number("--alpha", alpha);
@@ -170,7 +171,7 @@ static options parse(char **argv) {
 
 /* ---- Input ------------------------------------------------------------------------------------------------------- */
 
-/* What a file holds: a matrix, batch = 1, or a batch of them. */
+/* The content of a file: a matrix (batch = 1), or a batch of matrices. */
 typedef struct operand {
   const char *path;
   npy_array array;
@@ -183,13 +184,13 @@ static size_t bytes_of(const operand *x) {
 }
 
 static float *allocate(const operand *x) {
-  float *data = malloc(bytes_of(x) + 1); /* of nothing, malloc() may make NULL */
+  float *data = malloc(bytes_of(x) + 1); /* malloc(0) may return NULL */
   if (data == NULL)
     fail("out of memory: no %zu bytes for shape %s", bytes_of(x), x->shape);
   return data;
 }
 
-/* A batch from Fortran to C order. */
+/* Copies a batch from Fortran to C order. */
 static void reorder(operand *x) {
   const float *from = x->array.data;
   float *to = allocate(x), *next = to;
@@ -225,10 +226,10 @@ static void load(operand *x, const char *path) {
 
 /* ---- Output ------------------------------------------------------------------------------------------------------ */
 
-/* The file that the temporary one will become: the path with its symbolic links followed. */
+/* The file to which the temporary one is renamed: the path with its symbolic links resolved. */
 static char target[PATH_MAX];
 
-/* Opened before there is a result: a path that cannot be written had better fail now. */
+/* Opens the output before the multiplication, so that a path that cannot be written fails at once. */
 static FILE *open_output(const char *path) {
   struct stat old;
   const int exists = stat(path, &old) == 0;
@@ -249,7 +250,7 @@ static FILE *open_output(const char *path) {
     descriptor = mkstemp(temporary);
     file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
     if (file != NULL) {
-      const mode_t mask = umask(0); /* there is no other way to ask */
+      const mode_t mask = umask(0); /* umask() cannot be read without setting it */
       umask(mask);
       fchmod(descriptor, exists ? old.st_mode & 0777 : 0666 & ~mask);
     }
@@ -268,7 +269,7 @@ static void close_output(FILE *file, const char *path, const npy_array *result) 
 
 /* ---- Multiplication ---------------------------------------------------------------------------------------------- */
 
-/* The shape that the product has; *k: the length of its dot products. */
+/* The shape of the product; *k: the length of its dot products. */
 static void shape_result(operand *c, int64_t *k, const options *o, const operand *a, const operand *b) {
   const int64_t k_of_b = o->trans_b ? b->cols : b->rows;
   int64_t *shape = c->array.shape;
@@ -294,7 +295,7 @@ static void shape_result(operand *c, int64_t *k, const options *o, const operand
          b->shape, c->shape);
 }
 
-/* Leading dimension, and elements from one matrix of a batch to the next: none from a matrix that a batch shares. */
+/* The leading dimension; and the stride from one matrix of a batch to the next, 0 for a matrix that serves a batch. */
 static int64_t ld_of(const operand *x) {
   const int64_t width = x->array.fortran ? x->rows : x->cols;
   return width > 0 ? width : 1;
@@ -302,7 +303,7 @@ static int64_t ld_of(const operand *x) {
 
 static int64_t stride_of(const operand *x) { return x->batch > 1 ? x->rows * x->cols : 0; }
 
-/* Device memory for an operand, with its data unless nothing reads them. */
+/* Device memory for an operand, with its data if a kernel reads them. */
 static float *upload(const operand *x, int with_data) {
   void *memory;
   if (cudaMalloc(&memory, bytes_of(x)) != cudaSuccess)
@@ -312,7 +313,7 @@ static float *upload(const operand *x, int with_data) {
   return (float *)memory;
 }
 
-/* The workspace of the stage's best plan, where there is memory for it. */
+/* Allocates the workspace of the stage's best plan, if there is memory for it. */
 static void allocate_workspace(sgemm_params *p, sgemm_stage stage) {
   sgemm_params unlimited = *p;
   sgemm_device device;
@@ -320,7 +321,7 @@ static void allocate_workspace(sgemm_params *p, sgemm_stage stage) {
   int64_t bytes;
   unlimited.workspace_bytes = INT64_MAX;
   if (sgemm_check(p) != SGEMM_SUCCESS || sgemm_device_query(-1, &device) != SGEMM_SUCCESS)
-    return; /* sgemm_run_stage() says why */
+    return; /* sgemm_run_stage() returns the error */
   plan = sgemm_select(&unlimited, stage, &device);
   bytes = plan.variant == SGEMM_VARIANT_NONE ? 0 : sgemm_plan_workspace(&plan, p);
   if (bytes > 0 && cudaMalloc(&p->workspace, (size_t)bytes) == cudaSuccess)
@@ -374,7 +375,7 @@ static void finish(operand *x) {
 }
 
 int main(int argc, char **argv) {
-  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called */
+  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* the directory in which `bazel run` was called */
   operand a, b, c, c0;
   options o;
   FILE *file;

@@ -1,5 +1,5 @@
-/* npy.h: reads and writes numpy's .npy files of float32, and reads float64 rounded to float32. One header, plain C11;
-   it neither prints nor exits.
+/* npy.h: reads and writes numpy's .npy files of float32. It also reads files of float64 and rounds them to float32. The
+   header is C11. Its functions neither print nor exit.
 
        npy_array a;
        char error[NPY_ERROR];
@@ -16,9 +16,9 @@
        header     {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   a Python literal, spaces, a newline
        data       in C order (last index fastest) or Fortran order (first index fastest), to the end of the file
 
-   descr may leave the byte order to the machine ('=f4', '|f4', 'f4'), which has to be little-endian. Any other type is
-   refused, and so is whatever else Python would take for a literal but numpy never writes. A size in the header is only
-   a claim: memory grows with the data that arrives. */
+   descr may name the native byte order ('=f4', '|f4', 'f4'), which has to be little-endian. Any other type is refused.
+   Literals that Python accepts but numpy never writes are refused too. Memory grows with the data that is read, because
+   the size in the header can be wrong. */
 #ifndef NPY_H
 #define NPY_H
 
@@ -34,8 +34,8 @@
 
 enum {
   NPY_DIMS = 32,      /* dimensions, at most */
-  NPY_HEADER = 65535, /* bytes of a header, at most: what version 1.0 can say, and far more than our types need */
-  NPY_ERROR = 160,    /* bytes of an error's sentence */
+  NPY_HEADER = 65535, /* bytes of a header, at most: the limit of version 1.0; headers of float32 are shorter */
+  NPY_ERROR = 160,    /* bytes of an error message */
   NPY_SHAPE = 768     /* bytes of a shape as text */
 };
 
@@ -47,7 +47,7 @@ typedef struct npy_array {
   int rounded; /* 1: the file held float64 */
 } npy_array;
 
-/* Elements of an array, or -1 where even as float64 they would pass 2^63 - 1 bytes. */
+/* Elements of an array, or -1 if as float64 they would have more than 2^63 - 1 bytes. */
 static inline int64_t npy_count(int dims, const int64_t *shape) {
   int64_t count = 1;
   int i;
@@ -62,7 +62,7 @@ static inline int64_t npy_count(int dims, const int64_t *shape) {
   return count;
 }
 
-/* Writes the shape as Python does, (), (3,) or (3, 4), into NPY_SHAPE bytes of text, and returns text. */
+/* Writes the shape as Python prints it, (), (3,) or (3, 4), to NPY_SHAPE bytes of text, and returns text. */
 static inline const char *npy_shape(const npy_array *a, char *text) {
   size_t used = 1;
   int i;
@@ -73,7 +73,7 @@ static inline const char *npy_shape(const npy_array *a, char *text) {
   return text;
 }
 
-/* ---- The header's grammar. Each function takes what it is named after, behind blanks, or returns 0 --------------- */
+/* ---- The header's grammar: each function skips blanks and parses the element that it is named after, or returns 0  */
 
 typedef struct npy__cursor {
   const char *at, *end;
@@ -101,7 +101,7 @@ static inline int npy__word(npy__cursor *c, const char *word) {
   return 1;
 }
 
-/* Copies what lies from begin to the cursor. What has no room is cut off: it is no word that we know in any case. */
+/* Copies the text from begin to the cursor. It truncates text that is too long, which matches no known word. */
 static inline void npy__copy(const npy__cursor *c, const char *begin, char *text, size_t room) {
   const size_t length = (size_t)(c->at - begin) < room ? (size_t)(c->at - begin) : room - 1;
   memcpy(text, begin, length);
@@ -121,7 +121,7 @@ static inline int npy__string(npy__cursor *c, char *text, size_t room) {
   return npy__char(c, quote);
 }
 
-/* The list of a structured type, as it stands: an error will quote it. */
+/* The list of a structured type, copied without parsing, for an error message. */
 static inline int npy__list(npy__cursor *c, char *text, size_t room) {
   const char *begin;
   int depth;
@@ -137,7 +137,7 @@ static inline int npy__list(npy__cursor *c, char *text, size_t room) {
   return 1;
 }
 
-/* A size without leading zeros, which Python refuses as well; the L behind it is Python 2's. */
+/* A size without leading zeros, which Python refuses too. Python 2 writes an L after it. */
 static inline int npy__size(npy__cursor *c, int64_t *size) {
   const char *begin;
   npy__blanks(c);
@@ -154,7 +154,7 @@ static inline int npy__size(npy__cursor *c, int64_t *size) {
   return 1;
 }
 
-/* (), (3,), (3, 4) or (3, 4,); but (3) is a number in parentheses. */
+/* (), (3,), (3, 4) or (3, 4,). (3) is no tuple but a number in parentheses. */
 static inline int npy__tuple(npy__cursor *c, npy_array *a) {
   int comma = 1;
   if (!npy__char(c, '('))
@@ -167,7 +167,7 @@ static inline int npy__tuple(npy__cursor *c, npy_array *a) {
   return a->dims != 1 || comma;
 }
 
-/* The whole header: the three keys, each once, in any order, and nothing but blanks behind them. */
+/* The whole header: the three keys, each once, in any order, and after them only blanks. */
 static inline int npy__dict(npy__cursor *c, npy_array *a, char *descr, size_t room) {
   int seen = 0, comma = 1;
   if (!npy__char(c, '{'))
@@ -199,7 +199,7 @@ static inline int npy__dict(npy__cursor *c, npy_array *a, char *descr, size_t ro
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-/* Everything before the data. *width: bytes of an element in the file, 4 or 8. */
+/* Reads everything before the data. *width: bytes of an element in the file, 4 or 8. */
 static inline int npy__header(FILE *file, npy_array *a, size_t *width, char *error) {
   unsigned char start[12] = {0};
   char text[NPY_HEADER], descr[64];
@@ -246,7 +246,7 @@ static inline int npy__header(FILE *file, npy_array *a, size_t *width, char *err
   return 0;
 }
 
-/* Reads a whole array, after which the file must end. 0 is success; otherwise error says what is wrong. */
+/* Reads a whole array, after which the file must end. Returns 0, or -1 with a message in error. */
 static inline int npy_read(FILE *file, npy_array *a, char *error) {
   double wide[1024];
   int64_t count, done = 0, room = 0;
@@ -262,7 +262,7 @@ static inline int npy_read(FILE *file, npy_array *a, char *error) {
   }
 
   do {
-    if (done == room) { /* an empty array gets memory, too */
+    if (done == room) { /* true for an empty array too, which gets memory */
       float *data;
       room = count < 2 * room + (1 << 20) ? count : 2 * room + (1 << 20);
       data = (float *)realloc(a->data, (size_t)(room > 0 ? room : 1) * sizeof *data);
@@ -301,8 +301,8 @@ static inline int npy_read(FILE *file, npy_array *a, char *error) {
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-/* Writes the array in format version 1.0, its data on a multiple of 64 bytes. 0 is success, otherwise errno says what
-   is wrong; whether the last bytes reach the disk, only fclose() knows. */
+/* Writes the array in format version 1.0, with the data at a multiple of 64 bytes. Returns 0, or -1 with errno set. An
+   error in the last bytes shows only in fclose(). */
 static inline int npy_write(FILE *file, const npy_array *a) {
   char shape[NPY_SHAPE], header[NPY_SHAPE + 64];
   const size_t count = (size_t)npy_count(a->dims, a->shape);

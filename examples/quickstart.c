@@ -1,5 +1,5 @@
-/* quickstart.c: multiplies two small matrices on the GPU and prints the result. With -Icpu/runtime in place of the CUDA
-   toolkit's headers it runs on the CPU model. */
+/* quickstart.c: multiplies two small matrices on a GPU and prints the result. Compiled with -Icpu/runtime in place of the
+   CUDA toolkit's headers, it runs on the CPU model. */
 #include <cuda_runtime.h>
 
 #include "sgemm.h"
@@ -12,7 +12,7 @@ int main(void) {
       cudaMemcpy(a, A, sizeof A, cudaMemcpyHostToDevice) || cudaMemcpy(b, B, sizeof B, cudaMemcpyHostToDevice))
     return fprintf(stderr, "quickstart: no GPU, or no memory on it\n"), 1;
 
-  /* m, n, k: C = A * B is 2 x 2, its dot products are 3 long. */
+  /* m, n, k: C = A * B is 2 x 2, and its dot products have 3 terms. */
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 2, 2, 3);
   p.A = a, p.B = b, p.C = c;
   const sgemm_status status = sgemm_run(&p, NULL);

@@ -1,6 +1,6 @@
-/* stage.c: a stage picked at compile time. Where the implementation is compiled with -DSGEMM_STAGE=NAME, only that
-   stage's variants exist and sgemm_run() uses them; its callers do not change. This program links an implementation, or
-   is one:
+/* stage.c: a stage chosen at compile time. If the implementation is compiled with -DSGEMM_STAGE=NAME, only the variants
+   of that stage exist, and sgemm_run() uses them. The calls stay the same. This program links an implementation, or is
+   the implementation file itself:
 
      nvcc -x cu -I. -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c
      gcc -std=c11 -I. -Icpu/runtime -DSGEMM_CPU=1 -DSGEMM_IMPLEMENTATION -DSGEMM_STAGE=tiled examples/stage.c \
@@ -12,7 +12,7 @@
 enum { M = 512, N = 384, K = 256 };
 static float A[M][K], B[K][N], C[M][N];
 
-/* Sum of (i + 1) (j + 1) C[i][j], which is exact: all elements of A and B are small whole numbers. */
+/* The sum of (i + 1) (j + 1) C[i][j]. It is exact, because all elements of A and B are small integers. */
 static double checksum_of_result(void) {
   double sum = 0.0;
   int i, j;
@@ -22,7 +22,7 @@ static double checksum_of_result(void) {
   return sum;
 }
 
-/* The same without the product: the weighted column sums of A times the weighted row sums of B. */
+/* The checksum of A B, computed from A and B: the weighted column sums of A times the weighted row sums of B. */
 static double checksum_of_inputs(void) {
   double sum = 0.0;
   int i, j, k;
@@ -60,7 +60,7 @@ int main(void) {
       cudaMemcpy(a, A, sizeof A, cudaMemcpyHostToDevice) || cudaMemcpy(b, B, sizeof B, cudaMemcpyHostToDevice))
     return fprintf(stderr, "stage: no GPU, or no memory on it\n"), 1;
 
-  /* The plan that sgemm_run() will choose. */
+  /* The plan that sgemm_run() will select. */
   status = sgemm_device_query(-1, &device);
   if (status != SGEMM_SUCCESS)
     return fprintf(stderr, "stage: %s\n", sgemm_status_string(status)), 1;

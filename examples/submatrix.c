@@ -1,15 +1,15 @@
-/* submatrix.c: C's middle block += a block of A times a block of B, in place inside larger matrices and on a stream. A
-   block is a pointer to its first element and the leading dimension of the matrix around it. */
+/* submatrix.c: adds a block of A times a block of B to a block of C, in place inside larger matrices and on a stream. A
+   block is given by a pointer to its first element and the leading dimension of the larger matrix. */
 #include <cuda_runtime.h>
 
 #include "sgemm.h"
 
 enum { ROWS = 300, COLS = 257, DEPTH = 129 }; /* A is ROWS x DEPTH, B DEPTH x COLS, C ROWS x COLS */
-enum { M = 100, N = 90, K = 70 };             /* the blocks' sizes */
-enum { I = 101, J = 83, L = 31 };             /* where they begin: C's at (I, J), A's at (I, L), B's at (L, J) */
+enum { M = 100, N = 90, K = 70 };             /* sizes of the blocks */
+enum { I = 101, J = 83, L = 31 };             /* first elements: C's block (I, J), A's (I, L), B's (L, J) */
 static float A[ROWS][DEPTH], B[DEPTH][COLS], before[ROWS][COLS], C[ROWS][COLS];
 
-/* Small whole numbers, so that float32 is exact and a plain loop must agree to the bit. */
+/* Small integers, so that fp32 is exact and the result of a plain loop has equal bits. */
 static void fill(float *x, int count, int seed) {
   int i;
   for (i = 0; i < count; i++)

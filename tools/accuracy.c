@@ -1,6 +1,6 @@
-/* accuracy: are the tensor modes as accurate as fp32? Multiplies the inputs of tools/accuracy_data.h in all modes and
-   by cuBLAS, and judges the errors by the rules of tools/accuracy_rule.h. Without a GPU it runs small sizes on the CPU
-   model and compares with a chain of FMAs. tools/pictures.py accuracy draws the CSV. */
+/* accuracy: tests whether the tensor modes are as accurate as fp32. It multiplies the inputs of tools/accuracy_data.h in
+   all modes and by cuBLAS, and judges the errors by the rules of tools/accuracy_rule.h. Without a GPU it runs small
+   sizes on the CPU model and compares them with a chain of FMAs. tools/pictures.py accuracy draws the CSV. */
 #define _POSIX_C_SOURCE 200809L /* isatty(), chdir() */
 
 #include "tools/accuracy_rule.h"
@@ -13,27 +13,28 @@
 #include <unistd.h>
 
 static const char usage[] = "usage: accuracy [OPTION]...\n"
-                            "  --quick              2 seeds, few k\n"
-                            "  --m --n N            size of C; by default 128 on the CPU model, 2048 on a GPU\n"
-                            "  --k N,...            at most 16 k, in place of the default ones\n"
+                            "  --quick              2 seeds, fewer k\n"
+                            "  --m --n N            size of C; 128 by default on the CPU model, 2048 on a GPU\n"
+                            "  --k N,...            up to 16 values of k, in place of the default ones\n"
                             "  --seeds N            1 to 100, 5 by default\n"
-                            "  --inputs NAME,...    some of the inputs below; rules that need others are left out\n"
-                            "  --variant NAME       a row of SGEMM_TENSOR_VARIANTS, for its format; by default the one "
-                            "that a C of 4096 x 4096 takes.\n"
-                            "                       select: for both formats the one that sgemm_run() selects\n"
-                            "  --csv FILE           a line for each multiplication\n"
-                            "  --probe              on a GPU: prints how its tensor cores add, and nothing else\n"
-                            "exit status: 0, 1 where a rule is broken, 2 where it could not run\n"
+                            "  --inputs NAME,...    some of the inputs below; rules without inputs are omitted\n"
+                            "  --variant NAME       a tensor-core variant, for its format; by default the variant that "
+                            "is selected\n"
+                            "                       for 4096 x 4096 results. select: in both formats the variants that "
+                            "sgemm_run() selects\n"
+                            "  --csv FILE           a line for each multiplication and mode\n"
+                            "  --probe              on a GPU: only prints how its tensor cores add\n"
+                            "exit status: 0, 1 if a rule is broken, 2 if the tool could not run\n"
                             "inputs:\n";
 
 typedef struct options {
   request request;
   int64_t m, n;
-  const char *variant, *csv; /* NULL: not asked for */
+  const char *variant, *csv; /* NULL: not given */
   int probe;
 } options;
 
-/* A whole number from 1 to most at *text, which then points behind it; 0 if there is none. */
+/* Parses an integer from 1 to most at *text and moves *text behind it. Returns 0 if there is none. */
 static int64_t parse_number(const char **text, int64_t most) {
   char *end;
   long long value;
@@ -45,7 +46,7 @@ static int64_t parse_number(const char **text, int64_t most) {
   return value;
 }
 
-/* All of the text; 0 if it is none. */
+/* The integer that the whole text gives; 0 if it gives none. */
 static int64_t parse_whole(const char *text, int64_t most) {
   const int64_t value = parse_number(&text, most);
   return *text == '\0' ? value : 0;
@@ -78,7 +79,7 @@ static int parse_inputs(request *q, const char *text) {
   }
 }
 
-/* 0: go on; 1: help was printed; 2: an argument is wrong, after an error message. */
+/* Returns 0, 1 if help was printed, or 2 after an error message. */
 static int parse(options *o, int argc, char **argv) {
   const char *depths = NULL, *seeds = NULL, *inputs = NULL;
   int i, quick = 0;
@@ -131,7 +132,7 @@ static int parse(options *o, int argc, char **argv) {
   return 0;
 }
 
-/* The variants that --variant asks for. 0, or 2 after an error message. */
+/* Sets the variants of --variant. Returns 0, or 2 after an error message. */
 static int pick_variants(bench *b, const char *name) {
   int variant, mode;
   if (name == NULL)
@@ -157,7 +158,7 @@ static void write_csv_header(FILE *csv) {
                "cublas_bias\n");
 }
 
-/* The inputs of rules E and F have no baseline: its fields are empty. */
+/* Writes a record. Inputs of rules E and F have no baseline, and empty fields for it. */
 static void write_csv(FILE *csv, const record *w) {
   int s;
   for (s = 0; s < SUBJECTS; s++) {
@@ -173,7 +174,7 @@ static void write_csv(FILE *csv, const record *w) {
   }
 }
 
-/* After each record: its lines of the CSV, and on a terminal the progress. */
+/* Writes the CSV lines of a record, and the progress on a terminal. */
 static void write_record(void *csv, const record *w, int done, int all) {
   if (csv != NULL)
     write_csv((FILE *)csv, w);
@@ -181,8 +182,8 @@ static void write_record(void *csv, const record *w, int done, int all) {
     fprintf(stderr, "\r[%d/%d] %-16s k %-6lld%s", done, all, input_name(w), (long long)w->k, done < all ? "" : "\n");
 }
 
-/* A line for each input of rules A and D, k and subject: over the seeds, the geometric mean of the Frobenius errors,
-   that of their ratios to the baseline's, the largest componentwise error and the bias that is furthest from 0. */
+/* Prints a line for each input of rules A and D, each k and each subject. Over the seeds, it has the geometric mean of
+   the Frobenius errors and of their ratios to the baseline's, the largest componentwise error, and the largest bias. */
 static void print_table(const record *records, int count) {
   int first, end, i, s;
   printf("%-13s %6s %-12s %10s %10s %10s %10s %7s  %s\n", "input", "k", "mode", "frobenius", "ratio", "worst/u",
@@ -211,7 +212,7 @@ static void print_table(const record *records, int count) {
   }
 }
 
-/* 1 if any is broken. */
+/* Prints the verdicts. Returns 1 if a rule is broken. */
 static int print_verdicts(const bench *b, const verdict *verdicts, int count) {
   int i, mode, broken = 0;
   putchar('\n');
@@ -248,7 +249,7 @@ static int run(bench *b, const options *o, FILE *csv) {
 }
 
 int main(int argc, char **argv) {
-  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called */
+  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* the directory in which `bazel run` was called */
   FILE *csv = NULL;
   options o;
   bench b;

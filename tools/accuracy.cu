@@ -1,4 +1,4 @@
-/* The inputs of tools/accuracy.c and the errors of its results, on the GPU. */
+/* accuracy.cu: the inputs of tools/accuracy.c and the errors of its results, computed on the GPU. */
 #include "tools/accuracy_data.h"
 
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(THREADS) widen(double *wide, const float *x, i
     wide[i] = absolute ? fabs((double)x[i]) : (double)x[i];
 }
 
-/* A block a subject, so that the order of summation does not depend on which block is first. */
+/* One block for each subject, so that the order of summation does not depend on the order of blocks. */
 __global__ void __launch_bounds__(JUDGES)
     judge(const float *C, const double *sum, const double *size, int64_t count, int64_t k) {
   __shared__ accuracy_sums of_threads[JUDGES];

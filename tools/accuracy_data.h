@@ -1,5 +1,5 @@
 /* accuracy_data.h: the inputs on which accuracy is judged, and three measures of a result's error. MACHINE_CUDA=1: the
-   GPU makes the inputs and sums the errors (tools/accuracy.cu). */
+   GPU computes the inputs and the sums of errors (tools/accuracy.cu). */
 #ifndef ACCURACY_DATA_H
 #define ACCURACY_DATA_H
 
@@ -10,8 +10,8 @@
 
 /* ---- Inputs ------------------------------------------------------------------------------------------------------ */
 
-/* X([symbol], rule that judges it, kind, amount, "what it is"). D stands for a diagonal that scales A's columns, and
-   B's rows by its inverse; integers_a has those of up to 11 bits in A, integers_b in B. */
+/* X([symbol], rule that judges it, kind, amount, "description"). D is a diagonal matrix that scales A's columns; its
+   inverse scales B's rows. integers_a has integers of up to 11 bits in A, integers_b in B. */
 // clang-format off
 #define ACCURACY_INPUTS(X)                                                                                             \
   X(uniform,      'A', UNIFORM,    0,  "uniform in [-1, 1)")                                                           \
@@ -87,20 +87,20 @@ static inline const accuracy_input *accuracy_input_get(int input) {
   return &inputs[input];
 }
 
-/* Uniform in [0, 1), with all of a double's bits, so that an fp32 of it has all of its own. */
+/* A number uniform in [0, 1) with all bits of a double, so that rounding to fp32 gives all bits of fp32. */
 MATRICES_BOTH double accuracy_unit(uint64_t stream, uint64_t i) {
   return (double)(matrices_bits(stream, i) >> 11) * 0x1p-53;
 }
 
-/* Element k of row e of A, or of column e of B: of `depth` in all. */
+/* Element k of row e of A, or of column e of B, which have `depth` elements. */
 MATRICES_BOTH float accuracy_element(int kind, double amount, int of_b, uint64_t seed, int64_t depth, int64_t e,
                                      int64_t k) {
   const uint64_t stream = 16 * seed + 8 * (uint64_t)of_b, at = (uint64_t)(e * depth + k);
   const double u = accuracy_unit(stream, at), centered = 2.0 * u - 1.0;
-  const double side = of_b ? -1.0 : 1.0;                                       /* D's inverse is B's */
+  const double side = of_b ? -1.0 : 1.0;                                       /* B gets the inverse of D */
   const double radius = sqrt(-2.0 * log(1.0 - accuracy_unit(stream + 1, at))); /* Box and Muller's normal numbers */
   const double normal = radius * cos(6.283185307179586 * accuracy_unit(stream + 2, at));
-  const int marked = !of_b && e % 4 == 1; /* the rows with something special in them */
+  const int marked = !of_b && e % 4 == 1; /* the rows with special elements */
   switch (kind) {
   case POSITIVE:
     return (float)u;
@@ -135,7 +135,7 @@ MATRICES_BOTH float accuracy_element(int kind, double amount, int of_b, uint64_t
     return of_b ? (float)centered : u < 0.5 ? 0.0f : -0.0f;
   case SUBNORMAL:
     return (float)(of_b ? centered : centered * 0x1p-126);
-  case LARGEST: /* in even columns of C the sum is 1.5 FLT_MAX at least, in odd ones far from it */
+  case LARGEST: /* in even columns of C the sum is at least 1.5 FLT_MAX, in odd columns it is much smaller */
     return of_b                                   ? (float)(e % 2 == 0 ? 0.75 + 0.25 * u : centered * 0x1p-10)
            : marked && (k == 0 || k == depth - 1) ? FLT_MAX
                                                   : (float)centered;
@@ -154,15 +154,15 @@ MATRICES_BOTH float accuracy_element(int kind, double amount, int of_b, uint64_t
 
 /* ---- Sums -------------------------------------------------------------------------------------------------------- */
 
-/* Over the results that are judged. */
+/* Sums over the results that are judged. */
 typedef struct accuracy_sums {
   double error2, sum2; /* squares of the errors, and of the results in double */
   double worst;        /* the largest |error| / (|A||B|); infinity if anything is NaN */
-  double bias;         /* of sign(C) error / (|A||B|) */
-  double inexact;      /* results that are not the one in double, rounded, to the bit */
-  double differing;    /* results that have not the first subject's bits */
-  double faults; /* results that are NaN or Inf where the first subject's are not, or the other way round, or beyond
-                          the bound of a dot product in fp32 */
+  double bias;         /* sum of sign(C) error / (|A||B|) */
+  double inexact;      /* number of results that differ from the rounded result in double */
+  double differing;    /* number of results whose bits differ from the first subject's */
+  double faults; /* number of results that exceed the bound of a dot product in fp32, or that are NaN or Inf where the
+                          first subject's are not, or the reverse */
 } accuracy_sums;
 
 MATRICES_BOTH uint32_t accuracy_word(float x) {
@@ -171,9 +171,9 @@ MATRICES_BOTH uint32_t accuracy_word(float x) {
   return word;
 }
 
-/* One result c, beside the first subject's, the dot product in double and that of the absolute values. The bound of k
-   FMAs and an epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability, 3.1), and half of the least subnormal
-   each. */
+/* Adds one result c. first: the first subject's result; sum: the dot product in double; size: the dot product of the
+   absolute values. The bound of k FMAs and an epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability, 3.1)
+   plus half of the least subnormal for each. */
 MATRICES_BOTH void accuracy_add(accuracy_sums *s, float c, float first, double sum, double size, int64_t k) {
   const double error = (double)c - sum, bound = (double)(k + 2) * (0x1p-24 * size + 0x1p-150);
   const float exact = sum == 0.0 ? 0.0f : (float)sum;
@@ -196,7 +196,7 @@ MATRICES_BOTH void accuracy_merge(accuracy_sums *s, const accuracy_sums *more) {
   s->faults += more->faults;
 }
 
-/* ---- On the machine ---------------------------------------------------------------------------------------------- */
+/* ---- On the backend ---------------------------------------------------------------------------------------------- */
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
@@ -204,14 +204,15 @@ MATRICES_BOTH void accuracy_merge(accuracy_sums *s, const accuracy_sums *more) {
 extern "C" {
 #endif
 
-/* x holds A, extent x k, or B, k x extent, both row-major and packed. 0, or a cudaError_t. */
+/* Fills x with A, extent x k, or with B, k x extent, row-major and packed. Returns 0 or a cudaError_t. */
 int accuracy_fill(float *x, int kind, double amount, int of_b, uint64_t seed, int64_t extent, int64_t k);
 
-/* wide[i] = x[i], or |x[i]|. 0, or a cudaError_t. */
+/* wide[i] = x[i], or |x[i]|. Returns 0 or a cudaError_t. */
 int accuracy_widen(double *wide, const float *x, int64_t count, int absolute);
 
-/* Subject s has its `count` results at C + s * count, and gets sums[s], on the host; sum and size are the products in
-   double. At most SUBJECTS_MOST subjects. The order of summation is fixed. 0, or a cudaError_t. */
+/* sums[s], in host memory, receives the sums of subject s, whose `count` results are at C + s * count. sum and size are
+   the products A B and |A||B| in double. There are at most SUBJECTS_MOST subjects. The order of summation is fixed.
+   Returns 0 or a cudaError_t. */
 int accuracy_judge(accuracy_sums *sums, const float *C, int subjects, const double *sum, const double *size,
                    int64_t count, int64_t k);
 

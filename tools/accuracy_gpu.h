@@ -1,4 +1,4 @@
-/* accuracy_gpu.h: the references on a GPU, all by cuBLAS: the product in double, SGEMM, and TF32. */
+/* accuracy_gpu.h: the references on a GPU, computed by cuBLAS: the product in double, SGEMM, and SGEMM with TF32. */
 #ifndef ACCURACY_GPU_H
 #define ACCURACY_GPU_H
 
@@ -7,7 +7,7 @@
 
 #include <cublas_v2.h>
 
-enum { DEFAULT_SIDE = 2048, BASELINE_WORKSPACE = 32 << 20 /* what cuBLAS's manual asks for on Hopper */ };
+enum { DEFAULT_SIDE = 2048, BASELINE_WORKSPACE = 32 << 20 /* bytes that cuBLAS's manual recommends on Hopper */ };
 static const int64_t accuracy_depths[] = {64, 128, 512, 1024, 4096, 16384}, accuracy_quick_depths[] = {128, 1024};
 static const char accuracy_baseline_name[] = "cublas", accuracy_control_name[] = "cublas_tf32";
 
@@ -17,7 +17,7 @@ typedef struct baseline {
   double *wide_a, *wide_b; /* copies of the operands */
 } baseline;
 
-/* One line on stderr; 2, the status to exit with. */
+/* Prints one line to stderr. Returns 2, the exit status. */
 static inline int accuracy_fail(const char *what, const char *why) {
   fprintf(stderr, "accuracy: %s: %s\n", what, why);
   return 2;
@@ -31,7 +31,7 @@ static inline int machine_failed(int error, const char *what) {
   return error == 0 ? 0 : accuracy_fail(what, machine_error(error));
 }
 
-/* For operands of so many elements at most. 0, or 2 after an error message. */
+/* of_a, of_b: the most elements of A and of B. Returns 0, or 2 after an error message. */
 static inline int open_baseline(baseline *b, int64_t of_a, int64_t of_b) {
   memset(b, 0, sizeof *b);
   b->workspace = machine_alloc(BASELINE_WORKSPACE);
@@ -54,7 +54,8 @@ static inline void close_baseline(baseline *b) {
   machine_free(b->wide_b);
 }
 
-/* A B and |A||B| in double; row-major C = A B is column-major C' = B' A'. 0, or 2 after an error message. */
+/* Computes A B and |A||B| in double. Row-major C = A B is column-major C' = B' A'. Returns 0, or 2 after an error
+   message. */
 static inline int baseline_in_double(baseline *b, const sgemm_params *p, double *sum, double *size) {
   const double one = 1.0, zero = 0.0;
   const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
@@ -69,7 +70,7 @@ static inline int baseline_in_double(baseline *b, const sgemm_params *p, double 
   return 0;
 }
 
-/* C = A B by cuBLAS, in fp32 or on TF32 tensor cores. 0, or 2 after an error message. */
+/* Computes C = A B with cuBLAS, in fp32 or on TF32 tensor cores. Returns 0, or 2 after an error message. */
 static inline int baseline_multiply(const baseline *b, const sgemm_params *p, int tf32) {
   const float one = 1.0f, zero = 0.0f;
   const int m = (int)p->m, n = (int)p->n, k = (int)p->k;

@@ -1,12 +1,12 @@
-/* accuracy_model.h: the references without a GPU: the product in double; in place of cuBLAS SGEMM a chain of fp32 FMAs
-   along k; in place of TF32 the same chain over the upper 19 bits of the operands. */
+/* accuracy_model.h: the references without a GPU: the product in double; a chain of fp32 FMAs along k in place of cuBLAS
+   SGEMM; and in place of TF32 a chain of FMAs on the upper 19 bits of the operands. */
 #ifndef ACCURACY_MODEL_H
 #define ACCURACY_MODEL_H
 
 #include "tools/accuracy_data.h"
 #include "tools/machine.h"
 
-enum { DEFAULT_SIDE = 128 }; /* with fewer results the largest error of rule B is a matter of chance */
+enum { DEFAULT_SIDE = 128 }; /* with fewer results the largest error of rule B varies by chance */
 static const int64_t accuracy_depths[] = {64, 256}, accuracy_quick_depths[] = {256};
 static const char accuracy_baseline_name[] = "chain", accuracy_control_name[] = "chain_tf32";
 
@@ -14,7 +14,7 @@ typedef struct baseline {
   int none;
 } baseline;
 
-/* One line on stderr; 2, the status to exit with. */
+/* Prints one line to stderr. Returns 2, the exit status. */
 static inline int accuracy_fail(const char *what, const char *why) {
   fprintf(stderr, "accuracy: %s: %s\n", what, why);
   return 2;

@@ -1,17 +1,18 @@
-/* accuracy_rule.h: "as accurate as fp32" as a program. All modes and cuBLAS multiply the same inputs, and the rules
-   below judge the errors, each against the product in double:
+/* accuracy_rule.h: the definition of "as accurate as fp32" as a program. All modes and cuBLAS multiply the same inputs.
+   The errors against the product in double have to keep these rules:
 
      A  relative Frobenius error over cuBLAS SGEMM's: geometric mean of the seeds at most 1, no seed above 1.5
-     B  largest |error| / (|A||B|): at most cuBLAS's, or 4 * 2^-24 where that is more
+     B  largest |error| / (|A||B|): at most the larger of cuBLAS's and 4 * 2^-24
      C  bias, the mean of sign(C) error / (|A||B|), of positive inputs at the largest k: at most 4 * 2^-24
-     D  inputs that are hard to scale: as B
-     E  integers whose products and sums fp32 holds: exact to the bit
-     F  zeros, subnormals, FLT_MAX, Inf, NaN, k = 0, ragged sizes: NaN and Inf where strict fp32 has them, elsewhere
-        within the bound of an fp32 dot product
-     G  the same bits each time, whatever was in C and in the workspace
+     D  limit of rule B, on inputs that are hard to scale
+     E  exact results, on integers whose products and sums fp32 represents exactly
+     F  zeros, subnormals, FLT_MAX, Inf, NaN, k = 0, sizes that are multiples of nothing: NaN and Inf where strict fp32
+        has them, elsewhere within the bound of an fp32 dot product
+     G  equal bits in each run, whatever was in C and in the workspace before
 
-   A to D judge what tensor cores computed. Where the guard sent a call to strict fp32, it must have strict's bits; in A
-   such a seed counts with its error where another seed of the same input and k was for tensor cores. */
+   Rules A to D judge results that tensor cores computed. A result that the guard left to strict fp32 must have the bits
+   of the strict mode. In rule A it also counts with its error if tensor cores computed another seed of its input and
+   k. */
 #ifndef ACCURACY_RULE_H
 #define ACCURACY_RULE_H
 
@@ -25,7 +26,7 @@
 
 #define ROUNDOFF 0x1p-24
 
-/* The three modes by their numbers; the baseline that they are compared with; a control that must break the rules. */
+/* The three modes by their numbers, the baseline with which they are compared, and a control that must break rules. */
 enum { STRICT = SGEMM_STRICT, TENSOR = SGEMM_TENSOR, TENSOR_FULL = SGEMM_TENSOR_FULL, BASELINE, CONTROL, SUBJECTS };
 
 static inline const char *subject_name(int subject) {
@@ -36,11 +37,11 @@ static inline const char *subject_name(int subject) {
 
 typedef struct outcome {
   int ran;
-  int tensor;       /* 1: not by strict fp32, unless the guard fired */
+  int tensor;       /* 1: tensor cores computed the result, unless the guard fired */
   uint32_t guard;   /* a sum of sgemm_guard */
-  const char *path; /* what ran */
+  const char *path; /* name of the variant or of the reference that ran */
   double frobenius, componentwise, bias;
-  double inexact, differing, faults; /* results, as in accuracy_sums */
+  double inexact, differing, faults; /* numbers of results, as in accuracy_sums */
 } outcome;
 
 /* One multiplication by all subjects. */
@@ -59,7 +60,7 @@ typedef struct verdict {
 
 /* ---- The bench --------------------------------------------------------------------------------------------------- */
 
-/* The variant that a C of 4096 x 4096 takes; the one that sgemm_run() selects. */
+/* BY_DEFAULT: the variant that is selected for 4096 x 4096 results. BY_SELECTION: the one that sgemm_run() selects. */
 enum { BY_DEFAULT = SGEMM_TENSOR_VARIANT_COUNT, BY_SELECTION };
 
 typedef struct bench {
@@ -67,7 +68,7 @@ typedef struct bench {
   int64_t m, n;
   int variants[TENSOR_FULL + 1]; /* of each mode: a sgemm_tensor_variant, BY_DEFAULT or BY_SELECTION */
   int has[SUBJECTS];
-  float *A, *B, *C; /* C of each subject, one behind the other */
+  float *A, *B, *C; /* C: the results of all subjects, one after another */
   double *sum, *size;
   void *workspace;
   int64_t workspace_bytes;
@@ -85,16 +86,17 @@ static inline sgemm_format format_of(int mode) {
   return mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
 }
 
-/* 1 if the device can run a tensor-core variant, in a mode of its format and at a k for which the selection takes it:
-   variants of fp16 that sum more than one k-block before they promote need k >= 256. */
+/* 1 if the device can run a tensor-core variant, the mode has its format, and the selection takes it at this k: variants
+   of fp16 with a promotion interval of more than one k-block need k >= 256. */
 static inline int variant_possible(const bench *b, int mode, int variant, int64_t k) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)variant);
   return v->format == format_of(mode) && b->device.code_arch >= 80 && (!v->wgmma || b->device.has_sm90a_code) &&
          v->shared <= b->device.shared_per_block && !(v->format == SGEMM_FORMAT_fp16x3 && v->k_blocks > 1 && k < 256);
 }
 
-/* The tensor plan of a mode, without split-K. By default it has the variant that a C of 4096 x 4096 takes, since
-   sgemm_run() selects strict fp32 for many of these small C; tensor is SGEMM_TENSOR_VARIANT_NONE if there is none. */
+/* The tensor plan of a mode, without split-K. By default it has the variant that is selected for 4096 x 4096 results,
+   because sgemm_run() selects strict fp32 for many small sizes. plan.tensor is SGEMM_TENSOR_VARIANT_NONE if no variant
+   is possible. */
 static inline sgemm_plan plan_of(const bench *b, int mode, const sgemm_params *p) {
   sgemm_params large = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, p->k), strict = *p;
   sgemm_plan plan;
@@ -115,7 +117,7 @@ static inline sgemm_plan plan_of(const bench *b, int mode, const sgemm_params *p
   return plan;
 }
 
-/* At least so many bytes of workspace. 0, or 2 after an error message. */
+/* Makes the workspace at least so large. Returns 0, or 2 after an error message. */
 static inline int reserve(bench *b, int64_t bytes) {
   if (bytes <= b->workspace_bytes)
     return 0;
@@ -125,7 +127,7 @@ static inline int reserve(bench *b, int64_t bytes) {
   return b->workspace != NULL ? 0 : accuracy_fail("not enough memory", "for the workspace");
 }
 
-/* For results of m x n and k up to `deepest`. 0, or 2 after an error message. */
+/* Opens a bench for results of m x n and k up to `deepest`. Returns 0, or 2 after an error message. */
 static inline int open_bench(bench *b, int64_t m, int64_t n, int64_t deepest) {
   const size_t results = (size_t)(m * n);
   int mode;
@@ -165,15 +167,15 @@ static inline void close_bench(bench *b) {
 
 /* ---- Multiplications --------------------------------------------------------------------------------------------- */
 
-/* C of a slot, before it is written: these bytes. */
+/* Sets all bytes of p's C and of the workspace to `byte` before a multiplication. */
 static inline int spoil(const bench *b, const sgemm_params *p, int byte) {
   return machine_failed(machine_set(p->C, byte, (size_t)(p->m * p->n) * sizeof *p->C), "C could not be poisoned") ||
          (b->workspace_bytes > 0 &&
           machine_failed(machine_set(b->workspace, byte, (size_t)b->workspace_bytes), "no poison in the workspace"));
 }
 
-/* Multiplies in p's mode into p's C, which is spoiled before. 0, or 2 after an error message. Strict fp32 gets no
-   workspace, as in a call where the guard fired. */
+/* Multiplies in p's mode, after spoil(). Strict fp32 gets no workspace, as in a call where the guard fired. Returns 0, or
+   2 after an error message. */
 static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
   const int selected = p.mode == SGEMM_STRICT || b->variants[p.mode] == BY_SELECTION;
   int64_t bytes = 0;
@@ -207,10 +209,10 @@ static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
   return 0;
 }
 
-/* Makes the inputs and the product in double. 0, or 2 after an error message. */
+/* Computes the inputs and the product in double. Returns 0, or 2 after an error message. */
 static inline int prepare(bench *b, int input, int64_t k, int seed, sgemm_params *p) {
   const accuracy_input *x = accuracy_input_get(input);
-  const int ragged = x->rule == 'F'; /* then no size is a multiple of anything */
+  const int ragged = x->rule == 'F'; /* 1: no size is a multiple of anything */
   *p = sgemm_params_init(SGEMM_N, SGEMM_N, b->m - 3 * ragged, b->n - 5 * ragged, k);
   p->A = b->A;
   p->B = b->B;
@@ -226,7 +228,7 @@ static inline int prepare(bench *b, int input, int64_t k, int seed, sgemm_params
              : 0;
 }
 
-/* One case, by all subjects. 0, or 2 after an error message. */
+/* Measures one case with all subjects. Returns 0, or 2 after an error message. */
 static inline int measure(bench *b, int input, int64_t k, int seed, record *w) {
   const char rule = accuracy_input_get(input)->rule;
   accuracy_sums sums[SUBJECTS];
@@ -270,11 +272,11 @@ static inline int measure(bench *b, int input, int64_t k, int seed, record *w) {
 /* The multiplications that are measured. */
 enum { DEPTHS_MOST = 16, SEEDS_MOST = 100 };
 typedef struct request {
-  int64_t depths[DEPTHS_MOST]; /* of k; F has its own */
+  int64_t depths[DEPTHS_MOST]; /* values of k; rule F has its own */
   int depth_count, seeds;
-  char inputs[INPUTS]; /* 1: asked for */
+  char inputs[INPUTS]; /* 1: requested */
   void (*after_record)(void *csv, const record *, int done, int all);
-  void *csv; /* for it */
+  void *csv; /* argument of after_record() */
 } request;
 
 static inline void request_init(request *q, int quick) {
@@ -298,7 +300,7 @@ static inline int64_t deepest_of(const request *q) {
   return most;
 }
 
-/* Cases of an input: seeds times depths of k. */
+/* An input has seeds_of() * depths_of() cases. */
 static inline int seeds_of(const request *q, int input) {
   return !q->inputs[input] ? 0 : accuracy_input_get(input)->rule == 'F' ? 1 : q->seeds;
 }
@@ -313,7 +315,7 @@ static inline int count_records(const request *q) {
   return all;
 }
 
-/* Input by input, k by k, seed by seed. 0, or 2 after an error message. */
+/* Measures all cases, by input, then k, then seed. Returns 0, or 2 after an error message. */
 static inline int measure_all(bench *b, const request *q, record *records) {
   const int all = count_records(q);
   int input, d, seed, done = 0;
@@ -339,7 +341,7 @@ static inline double ratio_of(double ours, double theirs) {
   return !isfinite(ours) || !isfinite(theirs) ? INFINITY : ours == theirs ? 1.0 : ours / theirs;
 }
 
-/* The end of the records of one input and k that begin at `first`. */
+/* The index after the last record with the input and k of record `first`. */
 static inline int group_end(const record *records, int count, int first) {
   int end = first;
   while (end < count && records[end].input == records[first].input && records[end].k == records[first].k)
@@ -349,7 +351,7 @@ static inline int group_end(const record *records, int count, int first) {
 
 static inline const char *input_name(const record *w) { return accuracy_input_get(w->input)->name; }
 
-/* Appends text, as much as fits. */
+/* Appends text, truncated to the room in v. */
 static inline void say(verdict *v, const char *format, ...) {
   const size_t length = strlen(v->text);
   va_list arguments;
@@ -358,7 +360,7 @@ static inline void say(verdict *v, const char *format, ...) {
   va_end(arguments);
 }
 
-/* Appends which inputs the guard sent to strict fp32, how often, and whether the results have strict's bits. */
+/* Appends the inputs for which the guard fired, how often it did, and whether these results have strict's bits. */
 static inline void say_paths(verdict *v, const record *records, int count, char rule, int judged) {
   int input, fired = 0, differing = 0;
   for (input = 0; input < INPUTS; input++) {
@@ -382,7 +384,7 @@ static inline void say_paths(verdict *v, const record *records, int count, char 
   v->broken |= differing > 0 || (judged == 0 && fired == 0);
 }
 
-/* Judges all seeds of each pair of input and k that tensor cores computed for one seed at least. */
+/* Rule A. Judges all seeds of each pair of input and k for which tensor cores computed at least one seed. */
 static inline void judge_a(verdict *v, const record *records, int count) {
   double mean_most = 0.0, seed_most = 0.0;
   int first, end, i, judged = 0, mean_at = 0, seed_at = 0;
@@ -419,7 +421,7 @@ static inline void judge_a(verdict *v, const record *records, int count) {
   say_paths(v, records, count, 'A', judged);
 }
 
-/* B and D, on inputs of rules A and D. */
+/* Rules B and D, on the inputs of rules A and D. */
 static inline void judge_b(verdict *v, const record *records, int count) {
   const char rule = v->rule == 'D' ? 'D' : 'A';
   double most = -1.0;
@@ -464,7 +466,7 @@ static inline void judge_c(verdict *v, const record *records, int count) {
       accuracy_baseline_name, theirs / ROUNDOFF, judged);
 }
 
-/* E and F: results that are wrong. */
+/* Rules E and F: the number of wrong results. */
 static inline void judge_e(verdict *v, const record *records, int count) {
   double wrong = 0.0;
   int i, judged = 0, fired = 0, at = -1;
@@ -485,8 +487,8 @@ static inline void judge_e(verdict *v, const record *records, int count) {
     say(v, "; first in %s, k %lld", input_name(&records[at]), (long long)records[at].k);
 }
 
-/* Rule G runs one input itself, each time after C and workspace were filled with other bytes. 0, or 2 after an error
-   message. */
+/* Rule G. Runs one input several times, each time with other bytes in C and in the workspace before. Returns 0, or 2
+   after an error message. */
 static inline int judge_g(bench *b, const request *q, verdict *v) {
   static const int poisons[] = {0xff, 0x7f, 0x00};
   enum { RUNS = sizeof poisons / sizeof *poisons };
@@ -541,9 +543,9 @@ static inline void judge(verdict *v, const record *records, int count, char rule
     judge_e(v, records, count);
 }
 
-/* All verdicts on all modes: A to D on the tensor modes, E to G on strict fp32 too; last, rules A and B on CONTROL,
-   where `broken` means that the control does not break the rule. *count: their number, at most VERDICTS_MOST. 0, or 2
-   after an error message. */
+/* Judges the tensor modes by rules A to G, strict fp32 by E to G, and last CONTROL by A and B. For CONTROL `broken` means
+   that it does not break the rule. *count: the number of verdicts, at most VERDICTS_MOST. Returns 0, or 2 after an
+   error message. */
 enum { VERDICTS_MOST = 32 };
 static inline int judge_all(bench *b, const request *q, const record *records, int record_count, verdict *verdicts,
                             int *count) {

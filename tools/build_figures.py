@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""build_figures.py [--archs sm_80,sm_90a] [--builds production,all,tiled,...]: what the CUDA implementation costs to build.
+"""build_figures.py [--archs sm_80,sm_90a] [--builds production,all,tiled,...]: build time and size of the CUDA implementation.
 
-A table with a row for each build of SGEMM_STAGE, and for each architecture: CPU seconds of nvcc, KiB of the object with the
-compression that the build uses, and KiB without. CPU seconds are user and system time of nvcc and all that it starts:
-another load on the machine changes them less than the wall clock. Compilers run one at a time. Needs nvcc: from
-$CUDA_PATH, beside the one on PATH, or in /usr/local/cuda.
+The script prints a table with a row for each build of SGEMM_STAGE. For each architecture it has the CPU seconds of nvcc, the
+KiB of the object with the compression that Bazel uses, and the KiB without compression. CPU seconds are the user and system
+time of nvcc and its child processes, which depend less on other load than the wall clock. Compilers run one at a time. The
+script takes nvcc from $CUDA_PATH, from PATH, or from /usr/local/cuda.
 """
 import argparse
 import os
@@ -35,7 +35,7 @@ def stages():
 
 
 def compile_object(nvcc, build, archs, compress, directory):
-    """CPU seconds and the object's bytes."""
+    """Compiles the implementation and returns CPU seconds and the bytes of the object."""
     output = pathlib.Path(directory) / "sgemm.o"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([nvcc, "-O3", "-std=c++17", "--compress-mode=" + compress, "-I" + str(ROOT),

@@ -1,12 +1,12 @@
-/* Two kernels that do one thing each, as fast as the device can. */
+/* ceilings.cu: a kernel that only executes FMAs, and a kernel that only copies. */
 #include "tools/ceilings.h"
 
 #include <cuda_runtime.h>
 
 namespace {
 
-/* 8 warps on each quarter of an SM, each with 8 FMAs in flight, are more than any pipe's latency asks for, and fit any
-   SM at once. A launch takes some 8 ms, so that the clock has risen after the first. */
+/* Each quarter of an SM has 8 warps with 8 independent FMAs each, more than hide the latency of an FMA, and all blocks
+   are resident at once. A launch takes some 8 ms, so the clock has risen after the first. */
 constexpr int CHAINS = 8, STEPS = 1 << 18, UNROLL = 16, THREADS = 256, BLOCKS_PER_SM = 4, RUNS = 10;
 
 __global__ void __launch_bounds__(THREADS) run_ffma(float *out, float a, float b) {
@@ -26,11 +26,11 @@ __global__ void __launch_bounds__(THREADS) run_ffma(float *out, float a, float b
 #pragma unroll
   for (int c = 0; c < CHAINS; c++)
     sum += x[c];
-  if (sum == 0.5f) /* never, but the compiler cannot know */
+  if (sum == 0.5f) /* never true, which the compiler cannot prove */
     *out = sum;
 }
 
-/* Four loads in flight a thread. count is a multiple of 4 * THREADS. */
+/* A thread has four loads in flight. The grid covers a multiple of 4 * THREADS float4s. */
 __global__ void __launch_bounds__(THREADS) run_copy(float4 *to, const float4 *from) {
   const size_t first = (size_t)blockIdx.x * (4 * THREADS) + threadIdx.x;
   float4 x[4];
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(THREADS) run_copy(float4 *to, const float4 *fr
     to[first + i * THREADS] = x[i];
 }
 
-/* Milliseconds of the fastest run behind one that warms up; 0 on error. */
+/* Milliseconds of the fastest run, after a first run that is not timed; 0 on error. */
 template <typename Launch> float best_ms(Launch launch) {
   cudaEvent_t start, stop;
   float best = 0.0f;

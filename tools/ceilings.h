@@ -6,8 +6,8 @@
 extern "C" {
 #endif
 
-/* The best of ten runs each: GFLOP/s of FMAs on registers, a multiplication and an addition each, and GB/s of a copy of
-   1 GiB on the device, reading and writing counted. 0, or a cudaError_t. */
+/* Each ceiling is the best of ten runs. *ffma_gflops: GFLOP/s of FMAs on registers, 2 FLOP each. *copy_gbs: GB/s of a
+   copy of 1 GiB within DRAM, bytes read and bytes written. Returns 0 or a cudaError_t. */
 int ceilings_measure(double *ffma_gflops, double *copy_gbs);
 
 #ifdef __cplusplus

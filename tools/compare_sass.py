@@ -2,9 +2,9 @@
 """compare_sass.py OLD NEW [--names FILE] [--parameters]: compares the machine code of two builds kernel by kernel.
 
 OLD and NEW are cubins or objects that `cuobjdump -sass` reads, or its output in files that end in .sass. FILE has a line
-"old new" for each kernel that was renamed. With --parameters, operands in the constant bank of the kernel's parameters
-(c[0x0][...]) count as equal, so that a change of the parameters' layout alone is not a difference. Prints the kernels that
-differ, and the number that are equal; exits with 1 if any differs or is missing.
+"old new" for each renamed kernel. With --parameters, operands in the constant bank of the kernel's parameters (c[0x0][...])
+count as equal, so that a change of only the layout of parameters is no difference. The script prints the kernels that
+differ and the number of equal kernels. The exit status is 1 if a kernel differs or is missing.
 """
 import pathlib
 import re
@@ -13,7 +13,7 @@ import sys
 
 
 def kernels(path):
-    """{kernel: [instruction]}: without addresses and encodings, which follow from the instructions."""
+    """{kernel: [instruction]}, without addresses and encodings, which follow from the instructions."""
     text = pathlib.Path(path).read_text() if path.endswith(".sass") else subprocess.run(
         ["cuobjdump", "-sass", path], check=True, capture_output=True, text=True).stdout
     found = {}

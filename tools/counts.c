@@ -3,8 +3,8 @@
      counts M N K OP        sizes 1 to 65536; OP is NN, NT, TN or TT
 
    On the CPU model it prints the memory requests of each launch (SGEMM_COUNTS of cpu/sgemm_model.h) as CSV. On a GPU it
-   prints each kernel's registers, shared memory and occupancy, and ncu_compare.py has Nsight Compute count the
-   launches. From the repository's root:
+   prints each kernel's registers, shared memory and occupancy, and ncu_compare.py counts the launches with Nsight
+   Compute. From the repository's root:
 
      gcc -std=c11 -O2 -ffp-contract=off -I. -DSGEMM_CPU=1 -DSGEMM_CPU_COUNT=1 -DSGEMM_STAGE=all \
          tools/counts.c cpu/sgemm.c -lpthread -lm -o counts
@@ -75,7 +75,7 @@ static int fail(const char *what, const char *detail) {
   return 2;
 }
 
-/* A size from text, or 0 if it is none. */
+/* The size that the text gives, or 0 if it gives none. */
 static int64_t parse_size(const char *text) {
   char *end;
   long long value;
@@ -84,7 +84,7 @@ static int64_t parse_size(const char *text) {
   return errno == 0 && end != text && *end == '\0' && value >= 1 && value <= 65536 ? value : 0;
 }
 
-/* Device memory of that many small numbers; NULL where there is not enough. */
+/* Device memory with `count` small integers; NULL if there is not enough. */
 static float *operand(int64_t count) {
   const size_t bytes = (size_t)count * sizeof(float);
   float *host = (float *)malloc(bytes), *device = (float *)machine_alloc(bytes);

@@ -1,7 +1,7 @@
-/* ladder: runs every stage, checks each result against a double reference, and measures the stage.
+/* ladder: runs every stage, checks each result against a reference in double precision, and measures the stage.
 
-   On a GPU: time, rate, and their shares of cuBLAS SGEMM in the same run and of the device's measured ceilings.
-   On the CPU model: counted memory requests, and the roofline bounds that follow for a GPU of one's choice.
+   On a GPU: time and rate, in per cent of cuBLAS SGEMM in the same run and of the device's measured ceilings.
+   On the CPU model: counted memory requests, and the roofline bounds that follow from them for a GPU (--gpu).
    ladder --help lists the options; tools/pictures.py draws the JSON. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime(), chdir() */
 
@@ -11,7 +11,7 @@
 #include "tools/ladder_model.h"
 #endif
 
-/* On a terminal only: overwrites itself, and is cleared before the line that it announced. */
+/* A progress line, on a terminal only. The next one overwrites it, and it is cleared before a line of the table. */
 static void show_progress(int index, int all, const char *name) {
   if (isatty(STDERR_FILENO))
     fprintf(stderr, "\r[%d/%d] %-40s", index, all, name);
@@ -32,8 +32,8 @@ static const char *subject_name(subject s, const options *o) {
                              : sgemm_variant_get((sgemm_variant)s)->name;
 }
 
-/* The subjects in order: cuBLAS first, since the others are compared with it. A mode with both operands prepared
-   follows the one with B prepared. */
+/* Lists the subjects in order: cuBLAS first, because the others are compared with it. A mode with both operands
+   pre-split follows the mode with B pre-split. */
 static int list_subjects(const options *o, subject *subjects) {
   int count = 0, v;
   for (v = SUBJECT_CUBLAS; v < SUBJECT_BESIDE; v++) {
@@ -63,7 +63,7 @@ static void print_problem(const problem *q, float beta, int cold) {
                       : ", L2-warm");
 }
 
-/* A name that is unique among problems and L2 states. */
+/* The name of a problem in an L2 state, which is unique. */
 static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
   char batch[24] = "";
   if (q->batch > 1)
@@ -72,7 +72,7 @@ static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
            q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
 }
 
-/* The cells of the problem and the plan, and the row's name. */
+/* Fills the cells of the problem and of the plan, and the row's name. */
 static void fill_case(const meter *m, const problem *q, const data *d, const options *o, subject s, int cold, row *w) {
   const choice picked = picked_by(m, s, d);
   char name[CASE_MOST];
@@ -95,8 +95,8 @@ static void fill_case(const meter *m, const problem *q, const data *d, const opt
   snprintf(w->name, sizeof w->name, "%s/%s", subject_name(s, o), name);
 }
 
-/* The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham, Accuracy and Stability,
-   3.1). */
+/* Fills the error over its bound. The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham,
+   Accuracy and Stability, 3.1). */
 static void fill_error(meter *m, double error, row *w) {
   const double over_bound = error / ((w->cells[COLUMN_k].number + 2.0) * 0x1p-24);
   w->wrong = over_bound > 1.0;
@@ -106,7 +106,7 @@ static void fill_error(meter *m, double error, row *w) {
   compare_error(m, w);
 }
 
-/* Flushes, so that the lines stay in the file if the ladder is killed. 0, or 2 after an error message. */
+/* Flushes, so that the file keeps its lines if the ladder is killed. Returns 0, or 2 after an error message. */
 static int flush(FILE *file, const char *path) {
   errno = 0;
   if (fflush(file) == 0 && !ferror(file))
@@ -114,7 +114,7 @@ static int flush(FILE *file, const char *path) {
   return fail(errno != 0 ? strerror(errno) : "not all could be written", path);
 }
 
-/* 0, 1 if a result is wrong, or 2 after an error message. csv may be NULL. */
+/* Returns 0, 1 if a result is wrong, or 2 after an error message. csv may be NULL. */
 static int run_problem(meter *m, const problem *q, const options *o, int cold, int quiet, FILE *csv, report *r,
                        int *done, int all) {
   subject subjects[SUBJECT_COUNT];
@@ -183,8 +183,8 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
     putchar('\n');
     print_legend(r);
     printf(
-        "error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, bound 1, in %d rows of C and %d results at "
-        "least\n"
+        "error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, in at least %d rows and %d results; bound: "
+        "1\n"
         "%zu results, %zu wrong\n",
         COMPARED_ROWS, COMPARED_RESULTS, r->row_count, wrong);
     print_errors(o, r);
@@ -194,7 +194,7 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
   return wrong > 0;
 }
 
-/* The CSV is written line by line, the others at the end. */
+/* The output files. The CSV is written line by line, the others at the end. */
 enum { CSV, JSON, MARKDOWN, OUTPUTS };
 
 typedef struct output {
@@ -202,7 +202,7 @@ typedef struct output {
   FILE *file;
 } output;
 
-/* Opens all files before anything is measured. 0, or 2 after an error message. */
+/* Opens all files before the first measurement. Returns 0, or 2 after an error message. */
 static int open_outputs(output *outputs) {
   int i;
   for (i = 0; i < OUTPUTS; i++) {
@@ -235,7 +235,7 @@ int main(int argc, char **argv) {
   static options o;
   static meter m;
   report r = {0};
-  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* where `bazel run` was called */
+  const char *directory = getenv("BUILD_WORKING_DIRECTORY"); /* the directory in which `bazel run` was called */
   output outputs[OUTPUTS] = {{NULL, NULL}};
   int i, status, quiet = 0;
   if (directory != NULL && chdir(directory) != 0)

@@ -7,12 +7,12 @@
 #include "tools/matrices.h"
 
 typedef struct data {
-  sgemm_params p;                   /* of the first set of matrices */
-  int sets;                         /* copies of the matrices in device memory: more than one for L2-cold timing */
+  sgemm_params p;                   /* parameters for the first set of matrices */
+  int sets;                         /* sets of matrices in device memory: more than one for L2-cold timing */
   size_t pitch_a, pitch_b, pitch_c; /* floats from one set to the next */
 } data;
 
-/* The plan that runs for a subject. NULL and NAN: it has no such field. */
+/* The plan that runs for a subject. NULL and NAN: the plan has no such field. */
 typedef struct choice {
   const char *variant;
   double cluster_k, split_k, stream_k;
@@ -23,7 +23,7 @@ static choice no_choice(void) {
   return none;
 }
 
-/* Of sgemm_run(). A tensor plan names its tensor-core variant. */
+/* The choice of a plan of sgemm_run(). A tensor plan names its tensor-core variant. */
 static choice choice_of(const sgemm_plan *plan) {
   choice c = no_choice();
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
@@ -38,10 +38,10 @@ static choice choice_of(const sgemm_plan *plan) {
   return c;
 }
 
-/* 256 bytes, as cudaMalloc aligns. */
+/* Rounds up to 256 bytes, the alignment of cudaMalloc(). */
 static size_t pitch_of(int64_t floats) { return ((size_t)floats + 63) / 64 * 64; }
 
-/* NULL if there is no memory. */
+/* Memory for `sets` matrices; NULL if there is not enough. */
 static float *alloc_sets(size_t pitch, int sets) {
   return (float *)machine_alloc((size_t)sets * pitch * sizeof(float));
 }
@@ -52,7 +52,7 @@ static void close_data(data *d) {
   machine_free(d->p.C);
 }
 
-/* One set, and as many further ones as fill `passed` bytes. 0 is success. */
+/* Makes one set, and as many further sets as fill `passed` bytes. 0 is success. */
 static int open_data(data *d, const problem *q, float beta, int64_t passed) {
   memset(d, 0, sizeof *d);
   d->p = sgemm_params_init(q->op[0] == 'N' ? SGEMM_N : SGEMM_T, q->op[1] == 'N' ? SGEMM_N : SGEMM_T, q->m, q->n, q->k);
@@ -82,13 +82,13 @@ static sgemm_params set_of(const data *d, int s) {
   return p;
 }
 
-/* Every result becomes a NaN with all bits set, so that one that a kernel does not write is found; or 0 where beta is
-   not 0 and the kernel reads C. 0 is success. */
+/* Sets all bits of every result, which makes a NaN, so that a result that a kernel does not write is an error. If beta
+   is not 0 the kernel reads C, and the results become 0. 0 is success. */
 static int spoil(const data *d) {
   return machine_set(d->p.C, d->p.beta == 0.0f ? 0xff : 0, (size_t)d->sets * d->pitch_c * sizeof(float));
 }
 
-/* The componentwise error of one set, over the rows of C that are compared. 0 is success. */
+/* *error: the componentwise error of one set, over the rows of C that are compared. 0 is success. */
 static int error_of(const data *d, int set, double *error) {
   const sgemm_params p = set_of(d, set);
   return matrices_error(&p, error);

@@ -1,4 +1,4 @@
-/* ladder_gpu.h: the ladder on a GPU: times, beside those of cuBLAS and beside the device's measured ceilings. */
+/* ladder_gpu.h: the ladder on a GPU: times, compared with those of cuBLAS and with the device's measured ceilings. */
 #ifndef LADDER_GPU_H
 #define LADDER_GPU_H
 
@@ -11,22 +11,22 @@
 
 enum { RUNS_ON_GPU = 1, DEFAULT_M = 4096, DEFAULT_N = 4096, DEFAULT_K = 4096 };
 
-/* When a case has been timed enough, in seconds and percent; also the usage's. */
+/* A case ends after these seconds, at this spread in percent. The usage text has these numbers too. */
 #define WARM_UP_SECONDS 0.05
 #define ENOUGH_SECONDS 0.5
 #define ENOUGH_SPREAD 0.5
 enum {
   ENOUGH_SAMPLES = 10,
   FEWEST_SAMPLES = 3,
-  WORKSPACE = 32 << 20, /* what cuBLAS's manual asks for on Hopper */
-  LARGE = 512,          /* least m, n and k of the shapes of a tensor mode's second score; also the usage's */
-  CEILING_FROM = 1024   /* squares whose ceiling is measured unasked; also the usage's */
+  WORKSPACE = 32 << 20, /* bytes that cuBLAS's manual recommends on Hopper */
+  LARGE = 512,          /* least m, n and k of a tensor mode's second score; also in the usage text */
+  CEILING_FROM = 1024   /* the ceiling of squares from here on is always measured; also in the usage text */
 };
 
 /* ---- Clocks ------------------------------------------------------------------------------------------------------ */
 
-/* The driver's management library, loaded where it is there: its header is not part of every toolkit. device is NULL
-   where it is not. https://docs.nvidia.com/deploy/nvml-api */
+/* The driver's management library, loaded at run time, because not every toolkit has its header. device is NULL if the
+   library is missing. https://docs.nvidia.com/deploy/nvml-api */
 typedef struct nvml {
   void *library, *device;
   int (*clock)(void *device, int type, unsigned *mhz);
@@ -44,7 +44,7 @@ static void open_nvml(nvml *n, int device) {
   n->library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
   if (n->library == NULL)
     return;
-  *(void **)&init = dlsym(n->library, "nvmlInit_v2"); /* as POSIX says to, since C has no such conversion */
+  *(void **)&init = dlsym(n->library, "nvmlInit_v2"); /* the form that POSIX recommends; C lacks this conversion */
   *(void **)&handle = dlsym(n->library, "nvmlDeviceGetHandleByPciBusId_v2");
   *(void **)&driver = dlsym(n->library, "nvmlSystemGetDriverVersion");
   *(void **)&n->clock = dlsym(n->library, "nvmlDeviceGetClockInfo");
@@ -57,7 +57,7 @@ static void open_nvml(nvml *n, int device) {
     n->driver[0] = '\0';
 }
 
-/* NAN where the driver does not tell. */
+/* The SM clock in MHz; NAN if the driver does not report it. */
 static double clock_mhz(const nvml *n) {
   unsigned mhz;
   return n->device != NULL && n->clock(n->device, NVML_CLOCK_SM, &mhz) == 0 ? mhz : NAN;
@@ -68,8 +68,8 @@ static double power_w(const nvml *n) {
   return n->device != NULL && n->power(n->device, &mw) == 0 ? mw * 1e-3 : NAN;
 }
 
-/* The gravest of the reasons for which clocks are below what was asked for; NULL where the driver does not tell.
-   Neither idleness nor clocks set by hand are reasons. */
+/* The most severe reason for which clocks are reduced; NULL if the driver does not report reasons. Neither idleness nor
+   application clocks count as reasons. */
 static const char *throttle(const nvml *n) {
   static const struct {
     unsigned long long bit;
@@ -93,18 +93,18 @@ typedef struct meter {
   double ffma_gflops, copy_gbs;
   cublasHandle_t cublas;
   void *workspace; /* of cuBLAS */
-  void *room;      /* of the subject at hand */
+  void *room;      /* workspace of the current subject */
   int64_t room_bytes;
-  char *prepared[2]; /* for it: A and B of one set after the other; NULL: not asked for */
+  char *prepared[2]; /* pre-split A and B of all sets, for the current subject; NULL: not requested */
   size_t pitch_prepared[2];
   nvml nvml;
   cudaEvent_t start, stop;
-  double cublas_ms, cublas_error; /* of the problem at hand */
+  double cublas_ms, cublas_error; /* of the current problem */
   char cublas_version[24], runtime[24];
   float samples[SAMPLES_MOST]; /* ascending */
 } meter;
 
-/* 0, or 2 after an error message. */
+/* Returns 0, or 2 after an error message. */
 static int open_meter(meter *m, const options *o, report *r) {
   int device, error, version = 0, runtime = 0;
   if (cudaGetDevice(&device) != cudaSuccess || sgemm_device_query(device, &m->device) != SGEMM_SUCCESS ||
@@ -151,16 +151,16 @@ static void close_meter(meter *m) {
     dlclose(m->nvml.library);
 }
 
-/* Bytes of other matrices between two calls on the same ones. */
+/* Bytes of other matrices that calls use between two calls on one set. */
 static int64_t bytes_to_pass(const meter *m, int cold) { return cold ? 2 * m->device.l2_bytes : 0; }
 
-/* 1 if a subject that is no variant is measured. */
+/* 1 if a subject that is not a variant is measured. */
 static int has_subject(subject s, const options *o) {
   return s == SUBJECT_CUBLAS ||
          (o->production && o->modes[mode_of(s)] && (s < SUBJECT_BESIDE || (o->beside && mode_of(s) != SGEMM_STRICT)));
 }
 
-/* The parameters with which a subject runs set number `set`. Calls follow one another, so they share one workspace. */
+/* The parameters with which a subject runs set number `set`. Calls run one after another, so one workspace suffices. */
 static sgemm_params params_of(const meter *m, subject s, const data *d, int set) {
   sgemm_params p = set_of(d, set);
   p.mode = mode_of(s);
@@ -182,7 +182,7 @@ static void close_subject(meter *m) {
   m->prepared[0] = m->prepared[1] = NULL;
 }
 
-/* Prepares one operand, 0 for A or 1 for B, of all sets. 0 is success. */
+/* Splits one operand, 0 for A or 1 for B, of all sets. 0 is success. */
 static int prepare(meter *m, subject s, const data *d, int operand) {
   sgemm_params p = params_of(m, s, d, 0);
   const size_t pitch = (size_t)sgemm__ceil_div(sgemm_prepared_bytes(&p, "AB"[operand]), 256) * 256;
@@ -198,7 +198,7 @@ static int prepare(meter *m, subject s, const data *d, int operand) {
   return memory == NULL;
 }
 
-/* The memory that a subject needs besides the matrices. 0 is success. */
+/* Allocates the memory that a subject needs besides the matrices. 0 is success. */
 static int open_subject(meter *m, subject s, const data *d, const options *o) {
   sgemm_params p;
   int64_t bytes;
@@ -239,7 +239,7 @@ static choice picked_by(const meter *m, subject s, const data *d) {
   return picked;
 }
 
-/* Of a problem whose first subject, cuBLAS, is measured. */
+/* Prints the device and cuBLAS's time. Requires that cuBLAS, the first subject, is measured. */
 static void print_machine(const meter *m, const sgemm_params *p) {
   const sgemm_device *d = &m->device;
   printf("%s, %d SMs at %d MHz: FMA peak %.1f TFLOP/s, memory %.2f TB/s; cuBLAS SGEMM %.4f ms, %.2f TFLOP/s\n", d->name,
@@ -256,18 +256,18 @@ static void print_legend(const report *r) {
     reason = now != NULL && (reason == NULL || strcmp(now, "none") != 0) ? now : reason;
     held += now != NULL && strcmp(now, "none") != 0;
   }
-  printf("ms: median of the runs; spread: their interquartile range over it; %% copy: the fewest bytes over the time\n"
-         "MHz: SM clock during the last run; ");
+  printf("ms: median of the runs; spread: interquartile range of the runs over the median; %% copy: minimum bytes over "
+         "time\nMHz: SM clock during the last run; ");
   if (reason == NULL)
-    printf("the driver gives none\n");
+    printf("the driver reports no throttle reason\n");
   else
     printf("throttled in %zu of %zu cases: %s\n", held, r->row_count, reason);
 }
 
 /* ---- The suite --------------------------------------------------------------------------------------------------- */
 
-/* A value of sgemm_run() in one mode, L2-warm or L2-cold, over the shapes whose m, n and k are `from` at least: its
-   geometric mean over the lines that have it, and the line where it is worst. */
+/* A value of sgemm_run() in one mode, L2-warm or L2-cold, over the shapes whose m, n and k are at least `from`: its
+   geometric mean over the rows that have it, and the row with the worst. */
 typedef struct digest {
   size_t count;
   double mean, worst;
@@ -296,20 +296,21 @@ static digest digest_of(const report *r, int mode, int cold, int64_t from, doubl
   return d;
 }
 
-/* The ceilings of the tensor modes, for people. */
+/* The names of the ceilings of the tensor modes, for the table. */
 static const char *const ceiling_names[MODE_COUNT] = {NULL, "cuBLAS on fp16 at 3 k", "cuBLAS on bf16 at 6 k"};
 
-/* Its name in the shape file, or its sizes. */
+/* The name of the row's problem in the shape file, or its sizes. */
 static const char *case_of(const row *w) {
   return w->cells[COLUMN_shape].text != NULL ? w->cells[COLUMN_shape].text : strchr(w->name, '/') + 1;
 }
 
-/* cuBLAS's time over ours; a wrong result has no speed. */
+/* cuBLAS's time over this library's time; 0 for a wrong result. */
 static double speed_of(const row *w) { return w->wrong ? 0.0 : w->cells[COLUMN_percent_of_cublas].number / 100.0; }
 
 static double share_of_ceiling(const row *w) { return w->cells[COLUMN_percent_of_ceiling].number / 100.0; }
 
-/* For programs as key, key_worst and key_worst_shape, for people as a sentence; nothing where no line has the value. */
+/* Adds the facts key, key_worst and key_worst_shape, and a sentence of the summary. Adds nothing if no row has the value.
+   */
 static void add_digest(report *r, const digest *d, const char *key, const char *title, const char *of,
                        const char *worst) {
   char longer[48];
@@ -325,7 +326,7 @@ static void add_digest(report *r, const digest *d, const char *key, const char *
            case_of(d->at));
 }
 
-/* The parts that are not empty, the mode's name among them: strict goes without saying. */
+/* Joins the texts that are not empty and the mode's name, which is empty for strict. */
 static const char *joined(char text[64], const char *between, const char *what, int mode, const char *how,
                           const char *further) {
   const char *const parts[] = {what, mode == SGEMM_STRICT ? "" : mode_name(mode), how, further};
@@ -353,7 +354,7 @@ static void add_ceiling(report *r, int mode, int cold) {
              joined(title, ", ", "ceiling", mode, l2_titles[cold], ""), ceiling_names[mode], "worst");
 }
 
-/* The error over cuBLAS's, which is measured first. Infinite where either is. */
+/* Fills the error over cuBLAS's error, which is measured first. It is infinite if either is. */
 static void compare_error(meter *m, row *w) {
   const double ours = w->cells[COLUMN_componentwise_error].number;
   if (w->subject == SUBJECT_CUBLAS)
@@ -365,7 +366,7 @@ static void compare_error(meter *m, row *w) {
 
 static double error_of_row(const row *w) { return w->cells[COLUMN_error_over_cublas].number; }
 
-/* The L2 state whose errors are printed: they do not depend on it. */
+/* The L2 state whose errors are printed. Errors do not depend on the L2 state. */
 static int errors_cold(const options *o) { return !o->warm; }
 
 static void add_errors(const options *o, report *r, int mode) {
@@ -375,7 +376,7 @@ static void add_errors(const options *o, report *r, int mode) {
              "cuBLAS's", "largest");
 }
 
-/* A table a mode, whose name heads its column. */
+/* Prints the table of one mode. */
 static void print_errors_of(const options *o, const report *r, int mode) {
   double cublas = NAN;
   size_t i, lines = 0;
@@ -403,7 +404,7 @@ static void print_errors(const options *o, const report *r) {
     print_errors_of(o, r, mode);
 }
 
-/* The summary of all measurements: only a shape file names its problems, and has a score. */
+/* The summary of all measurements. Only a shape file, whose problems have names, has a score. */
 static void sum_up(const options *o, report *r) {
   int mode, cold;
   for (mode = 0; mode < MODE_COUNT; mode++)
@@ -432,8 +433,8 @@ static int run_cublas(cublasHandle_t handle, const sgemm_params *p) {
                                           &p->beta, p->C, ldc, p->stride_c, (int)p->batch)) != CUBLAS_STATUS_SUCCESS;
 }
 
-/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode makes, in one
-   sum. */
+/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode computes, in one sum.
+   */
 static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
   const float one = 1.0f, zero = 0.0f;
   const cublasOperation_t a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
@@ -452,7 +453,8 @@ static int run_call(const meter *m, subject s, const data *d, int set) {
                                : sgemm_run_variant((sgemm_variant)s, &p, NULL) != SGEMM_SUCCESS;
 }
 
-/* So many calls, on one set of matrices after the other from *set on; the last one's set is left in *set. */
+/* Runs `calls` calls, each on the set after the previous one's, from the set after *set on. Leaves the last set in *set.
+   */
 static int run_calls(const meter *m, subject s, const data *d, int calls, int *set) {
   int i, bad = 0;
   for (i = 0; i < calls && !bad; i++) {
@@ -462,8 +464,8 @@ static int run_calls(const meter *m, subject s, const data *d, int calls, int *s
   return bad;
 }
 
-/* Milliseconds of one of these calls, on the device. The driver's clock, power and throttle reason during them go into
-   cells. */
+/* *ms: device milliseconds of one of `calls` calls. The cells receive the clock, the power and the throttle reason that
+   the driver reports during the calls. */
 static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, cell *cells, float *ms) {
   if (cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
       cudaEventRecord(m->stop, NULL) != cudaSuccess)
@@ -483,7 +485,7 @@ static double seconds_since(const struct timespec *start) {
   return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
 }
 
-/* Between the sorted samples where it falls between two. */
+/* The quantile q of sorted samples, interpolated between two samples. */
 static double quantile(const float *samples, int count, double q) {
   const double place = q * (count - 1);
   const int below = (int)place, above = below + 1 < count ? below + 1 : below;
@@ -502,10 +504,10 @@ static int is_enough(const meter *m, const options *o, int count, double seconds
   return count >= ENOUGH_SAMPLES && seconds >= ENOUGH_SECONDS && spread_percent(m->samples, count) < ENOUGH_SPREAD;
 }
 
-/* Fills the times and the cells that are no rates. 0 is success; *set is one that timed calls have written. */
+/* Fills the times and the cells that are not rates. 0 is success; *set is a set that timed calls have written. */
 static int time_subject(meter *m, subject s, const data *d, const options *o, row *w, int *set) {
-  /* The first launch also loads the kernel. Its share of the warm-up is the least time that fp32 FMA needs; 0 for the
-     others. */
+  /* The first launch also loads the kernel, so its time is not known. It counts in the warm-up as the least time that
+     fp32 FMA needs, and as 0 on tensor cores. */
   const int by_ffma = s < SUBJECT_CEILING && mode_of(s) == SGEMM_STRICT;
   double warm = by_ffma ? sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch / m->ffma_gflops * 1e-9 : 0.0;
   float ms = 0.0f;
@@ -516,11 +518,11 @@ static int time_subject(meter *m, subject s, const data *d, const options *o, ro
   *set = d->sets - 1;
   if (run_calls(m, s, d, 1, set))
     return 1;
-  while (warm < WARM_UP_SECONDS) { /* the clock rises */
+  while (warm < WARM_UP_SECONDS) { /* until the clock has risen */
     if (time_calls(m, s, d, calls, set, cells, &ms))
       return 1;
     warm += ms * 1e-3 * calls;
-    calls = ms < 1.0f ? (int)(1.0f / ms) + 1 : 1; /* a sample takes a millisecond at least */
+    calls = ms < 1.0f ? (int)(1.0f / ms) + 1 : 1; /* a sample takes at least a millisecond */
   }
   if (machine_wait())
     return 1;
@@ -544,10 +546,11 @@ static int time_subject(meter *m, subject s, const data *d, const options *o, ro
   return 0;
 }
 
-/* A leading dimension, rounded up so that each row of 16-bit numbers starts on 16 bytes, which is fastest. */
+/* A leading dimension, rounded up so that rows of 16-bit numbers are aligned to 16 bytes, which is fastest. */
 static int64_t padded(int64_t length) { return sgemm__ceil_div(length, 8) * 8; }
 
-/* The matrices of a tensor mode's ceiling: A and B of 16-bit numbers, k times the number of products. 0 is success. */
+/* Makes the matrices of a tensor mode's ceiling: A and B of 16-bit numbers, with k times the number of products. 0 is
+   success. */
 static int open_ceiling(data *c, const sgemm_params *p, int mode, int64_t passed) {
   const int64_t k = p->k * (mode == SGEMM_TENSOR ? 3 : 6);
   memset(c, 0, sizeof *c);
@@ -575,10 +578,10 @@ static int has_ceiling(const options *o, subject s, const sgemm_params *p) {
          (o->ceilings || (p->m >= CEILING_FROM && p->m == p->n && p->m == p->k));
 }
 
-/* Times a tensor mode's ceiling, for the line of the mode, which is timed already. 0 is success. */
+/* Times a tensor mode's ceiling, for the row of the mode, which was timed before. 0 is success. */
 static int measure_ceiling(meter *m, subject s, const data *d, const options *o, int cold, row *w) {
   const int mode = mode_of(s);
-  row ceiling = *w; /* for its times alone */
+  row ceiling = *w; /* only its times are used */
   data c;
   int set, failed;
   cell *cells = w->cells;
@@ -591,7 +594,7 @@ static int measure_ceiling(meter *m, subject s, const data *d, const options *o,
   return failed;
 }
 
-/* The plan that production ran, for people. Where the guard fired, strict fp32 computed the call after all. */
+/* Writes the plan that production ran, for the table. If the guard fired, strict fp32 computed the call. */
 static void write_note(subject s, row *w) {
   static const struct {
     int column;
@@ -612,7 +615,7 @@ static void write_note(subject s, row *w) {
              cells[COLUMN_ceiling_gflops].number * 1e-3);
 }
 
-/* Fills the cells that only production has. 0 is success. */
+/* Fills the cells of production. 0 is success. */
 static int measure_production(meter *m, subject s, const data *d, const options *o, int cold, int set, row *w) {
   const sgemm_params p = params_of(m, s, d, set);
   uint32_t fallback_reason = 0;
@@ -628,13 +631,13 @@ static int measure_production(meter *m, subject s, const data *d, const options 
   return 0;
 }
 
-/* Where beta is not 0, the result depends on the number of timed calls. Two more calls that begin with zeros leave
+/* If beta is not 0, the result depends on the number of timed calls. Two more calls on a C of zeros then compute
    (1 + beta) op(A) op(B), which is checked. 0 is success. */
 static int call_twice(const meter *m, subject s, const data *d, int set) {
   return d->p.beta != 0.0f && (spoil(d) || run_call(m, s, d, set) || run_call(m, s, d, set) || machine_wait());
 }
 
-/* Fills all cells but those of the case and of the check. 0 is success; *set is the set to check. */
+/* Fills all cells except those of the case and of the check. 0 is success; *set is the set to check. */
 static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
   cell *cells = w->cells;
   sgemm_metrics r;

@@ -1,4 +1,4 @@
-/* ladder_model.h: the ladder on the CPU model: counts, and the roofline bounds that follow from them for a GPU. */
+/* ladder_model.h: the ladder on the CPU model: counted memory requests, and the roofline bounds of a GPU for them. */
 #ifndef LADDER_MODEL_H
 #define LADDER_MODEL_H
 
@@ -12,8 +12,8 @@
 
 enum { RUNS_ON_GPU = 0, DEFAULT_M = 256, DEFAULT_N = 256, DEFAULT_K = 64 };
 
-/* What ptxas made of the variants that were compiled for an architecture: the variant, its registers for NN, NT, TN and
-   TT, its bytes of static shared memory for the same. A variant without an entry has no occupancy. */
+/* The resources of the variants by architecture, from ptxas: variant, registers for NN, NT, TN and TT, bytes of static
+   shared memory for NN, NT, TN and TT. A variant without an entry has no occupancy. */
 enum { RESOURCE_CELLS = 9 };
 static const int resources_sm80[] = {
 #include "docs/measurements/registers_sm80.csv"
@@ -25,9 +25,9 @@ static const int resources_sm90a[] = {
 #include "docs/measurements/registers_sm90a.csv"
 };
 
-/* Boost clocks, L2 and bandwidths: NVIDIA A100 Tensor Core GPU Architecture (A100 SXM 40 GB), NVIDIA Ampere GA102 GPU
-   Architecture (both RTX cards, founders' editions); of the H200 as its driver reports them. What fits an SM: CUDA C++
-   Programming Guide, "Technical Specifications per Compute Capability". */
+/* Sources of boost clocks, L2 sizes and bandwidths: NVIDIA A100 Tensor Core GPU Architecture (A100 SXM 40 GB), NVIDIA
+   Ampere GA102 GPU Architecture (both RTX cards, founders' editions), and the driver of the H200. Limits of an SM: CUDA
+   C++ Programming Guide, "Technical Specifications per Compute Capability". */
 typedef struct gpu {
   const char *name;
   sgemm_device device;
@@ -37,8 +37,8 @@ typedef struct gpu {
 
 #define RESOURCES(arch) resources_##arch, sizeof resources_##arch / sizeof *resources_##arch
 /* {name, compute capability, architecture of the code, 1 for sm_90a, SMs, lanes, MHz; of an SM: threads, blocks,
-   registers, shared memory; of a block: shared memory, the part of it that is reserved; L2, GFLOP/s, GB/s}, and what
-   ptxas said. */
+   registers, shared memory; of a block: shared memory, reserved shared memory; L2, GFLOP/s, GB/s}, and the resources
+   from ptxas. */
 // clang-format off
 static const gpu gpus[] = {
   {"H200",    {"H200",             9, 0, 90, 0, 132, 128, 1980, 2048, 32, 65536, 228 << 10, 227 << 10, 1024, 60 << 20,
@@ -57,7 +57,7 @@ typedef struct meter {
   gpu gpu;
 } meter;
 
-/* 0, or 2 after an error message. */
+/* Returns 0, or 2 after an error message. */
 static int open_meter(meter *m, const options *o, report *r) {
   const char *name = o->gpu ? o->gpu : gpus[0].name;
   int g = 0;
@@ -69,7 +69,7 @@ static int open_meter(meter *m, const options *o, report *r) {
   if (o->peak_gflops > 0.0) {
     memset(&m->gpu, 0, sizeof m->gpu);
     strcpy(m->gpu.device.name, "a GPU given by hand");
-    m->gpu.device.major = gpus[0].device.major; /* the selection may use all that an H200 can do */
+    m->gpu.device.major = gpus[0].device.major; /* the selection may use all features of an H200 */
     m->gpu.device.code_arch = gpus[0].device.code_arch;
     m->gpu.device.shared_per_sm = gpus[0].device.shared_per_sm;
     m->gpu.device.shared_per_block = gpus[0].device.shared_per_block;
@@ -94,7 +94,7 @@ static int64_t bytes_to_pass(const meter *m, int cold) {
   return 0;
 }
 
-/* 1 if a subject that is no variant is measured. */
+/* 1 if a subject that is not a variant is measured. */
 static int has_subject(subject s, const options *o) { return s == SUBJECT_PRODUCTION && o->production; }
 
 static void print_machine(const meter *m, const sgemm_params *p) {
@@ -106,25 +106,25 @@ static void print_machine(const meter *m, const sgemm_params *p) {
 
 static void print_legend(const report *r) {
   (void)r;
-  puts("roofs in TFLOP/s; memory: bandwidth * FLOP/byte of the sectors that warps load, as if no cache held one\n"
-       "shared: a wavefront a clock an SM, as the source asks; nvcc may join scalar loads\n"
-       "bound: the lowest of these two and the FMA peak; regs: by ptxas for that GPU, - where unknown");
+  puts("roofs in TFLOP/s; memory: bandwidth * FLOP per byte of the sectors that warps load, without caches\n"
+       "shared: one wavefront per clock and SM, for the loads of the source; nvcc may combine scalar loads\n"
+       "bound: the lowest of the two roofs and the FMA peak; regs: from ptxas for this GPU, - if unknown");
 }
 
-/* Counts have no score, and there is no cuBLAS to compare errors with. */
+/* Counts have no score, and there is no cuBLAS whose errors could be compared. */
 static void sum_up(const options *o, report *r) { (void)o, (void)r; }
 static void print_errors(const options *o, const report *r) { (void)o, (void)r; }
 static void compare_error(meter *m, row *w) { (void)m, (void)w; }
 
-/* A subject needs nothing besides the matrices. */
+/* A subject needs no memory besides the matrices. */
 static int open_subject(meter *m, subject s, const data *d, const options *o) {
   (void)m, (void)s, (void)d, (void)o;
   return 0;
 }
 static void close_subject(meter *m) { (void)m; }
 
-/* The plan of a subject; of production without a workspace and without tma, so that one launch has all the counts. A
-   variant of tma that packs an operand does so in an earlier launch, which is not counted. */
+/* The plan of a subject. Production gets neither a workspace nor tma (has_sm90a_code is 0), so that one launch has all
+   counts. A variant of tma that packs an operand does so in an earlier launch, which is not counted. */
 static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
   return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_ANY, &m->gpu.device)
                                  : sgemm_variant_plan((sgemm_variant)s, p);
@@ -156,7 +156,7 @@ static void fill_occupancy(const gpu *g, sgemm_variant variant, const sgemm_para
     }
 }
 
-/* Roofs in TFLOP/s. A clock of an SM is 2 * lanes of its FLOPs at the peak. */
+/* Fills the roofs in TFLOP/s. At the peak an SM executes 2 * lanes FLOP per clock. */
 static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *cells) {
   const double peak = g->device.peak_gflops * 1e-3;
   const double wavefronts = (double)(c->shared_load_wavefronts + c->shared_store_wavefronts);

@@ -1,4 +1,4 @@
-/* ladder_options.h: what the ladder is asked to do, from its command line and its shape files. */
+/* ladder_options.h: the options of the ladder, from its command line and its shape files. */
 #ifndef LADDER_OPTIONS_H
 #define LADDER_OPTIONS_H
 
@@ -14,69 +14,65 @@
 static const char usage[] =
     "usage: ladder [OPTION VALUE]...\n"
     "problems\n"
-    "  --m --n --k SIZES    each a list of numbers and ranges: 512, 256,512, 1024:4096:1024 (with the end); 1 to "
-    "1048576\n"
-    "  --sizes SIZES        squares instead\n"
-    "  --shapes FILE        CSV instead, its header name,m,n,k,batch,op; on a GPU, with --production or\n"
-    "                       --production-only, it ends with the score: cuBLAS's time over ours, the geometric mean of "
-    "all\n"
-    "                       shapes and the worst, L2-warm and L2-cold apart; a wrong result counts as 0\n"
+    "  --m --n --k SIZES    lists of numbers from 1 to 1048576 and of ranges first:last:step: 512, 256,512,\n"
+    "                       1024:4096:1024\n"
+    "  --sizes SIZES        squares m = n = k, in place of --m, --n and --k\n"
+    "  --shapes FILE        a CSV file in place of sizes, with the header name,m,n,k,batch,op. On a GPU, with\n"
+    "                       --production or --production-only, the last lines are the score: cuBLAS's time over this\n"
+    "                       library's time, geometric mean of all shapes and worst shape, L2-warm and L2-cold\n"
+    "                       separately. A wrong result counts as 0\n"
     "  --op OP              NN (default), NT, TN or TT\n"
-    "  --beta NUMBER        on a GPU: C = op(A) op(B) + NUMBER C, above 0 and at most 1. The result that is checked is "
-    "then\n"
-    "                       that of two more calls, which begin with zeros\n"
+    "  --beta NUMBER        on a GPU: C = op(A) op(B) + NUMBER C, above 0 and at most 1. The result that is checked\n"
+    "                       is that of two more calls on a C of zeros\n"
     "kernels\n"
-    "  --stages NAME,...    the stages below; all of them by default\n"
-    "  --variants GLOB      of these stages the variants whose names match, such as '*128x128x8*'\n"
-    "  --production         the plan that sgemm_run() selects, besides the variants\n"
-    "  --production-only    that plan alone: on a GPU, beside cuBLAS, a whole shape file in seconds\n"
-    "  --errors             on a GPU: the errors of production and cuBLAS and their ratio: the largest\n"
-    "                       |C - double reference| / |A||B| of each shape. It implies --production\n"
+    "  --stages NAME,...    some of the stages below; by default all\n"
+    "  --variants GLOB      the variants of these stages whose names match, such as '*128x128x8*'\n"
+    "  --production         also the plan that sgemm_run() selects\n"
+    "  --production-only    only the plan that sgemm_run() selects: on a GPU, with cuBLAS, a shape file takes seconds\n"
+    "  --errors             on a GPU: a table of the errors of production and cuBLAS and of their ratios. An error is\n"
+    "                       the largest |C - double reference| / |A||B| of a shape. Implies --production\n"
     "modes of production, on a GPU\n"
-    "  --mode MODE,...      strict (default), tensor, tensor_full: a line and a score for each, for a tensor mode a "
-    "second\n"
-    "                       score over the shapes with m, n and k of 512 and more. It implies --production. A tensor "
-    "mode\n"
-    "                       has the workspace that sgemm_workspace_query() asks for; cuBLAS always has 32 MiB\n"
-    "  --workspace MIB      the most workspace that strict production gets: 32, as cuBLAS, or 0\n"
-    "  --prepared           the tensor modes with B prepared before the timing starts\n"
-    "  --prepared-both      with A prepared as well: the time of the multiplying kernels alone; with --prepared, both\n"
-    "  --ceilings           the tensor modes beside cuBLAS's products of as many 16-bit numbers, fp16 at 3 k for "
-    "tensor,\n"
-    "                       bf16 at 6 k for tensor_full, for every shape but batches; without this option for squares\n"
-    "                       from 1024 on\n"
+    "  --mode MODE,...      strict (default), tensor, tensor_full: a row and a score for each. A tensor mode has a\n"
+    "                       second score, over the shapes with m, n and k of 512 and more, and the workspace that\n"
+    "                       sgemm_workspace_query() asks for. cuBLAS always has 32 MiB. Implies --production\n"
+    "  --workspace MIB      the largest workspace of strict production: 32, as for cuBLAS, or 0\n"
+    "  --prepared           the tensor modes with B split before the timing starts\n"
+    "  --prepared-both      the tensor modes with A and B split before: the time of the multiplying kernels alone.\n"
+    "                       With --prepared, both cases\n"
+    "  --ceilings           the tensor modes in per cent of cuBLAS on as many 16-bit products, fp16 at 3 k for\n"
+    "                       tensor, bf16 at 6 k for tensor_full, for every shape without a batch; without this option\n"
+    "                       only for squares from 1024 on\n"
     "timing, on a GPU\n"
-    "  --warm               L2-warm: repeated calls on the same matrices (default)\n"
-    "  --cold               L2-cold: other matrices of twice the L2's size in between; with --warm both\n"
-    "  --time SECONDS       of a case at most, but 3 samples at least; 2 by default, 0.1 with --production-only. A "
-    "case\n"
-    "                       ends sooner with 10 samples, 0.5 s and a spread below 0.5 %\n"
-    "  --reps N             N samples a case, 1 to 4000\n"
+    "  --warm               L2-warm: all calls use one set of matrices (default)\n"
+    "  --cold               L2-cold: calls on other matrices of twice the L2's size in between. With --warm, both\n"
+    "  --time SECONDS       the longest time of a case, after 3 samples; 2 by default, 0.1 with --production-only. A\n"
+    "                       case ends earlier after 10 samples, 0.5 s and with a spread below 0.5 %\n"
+    "  --reps N             N samples for each case, 1 to 4000\n"
     "rooflines, without a GPU\n"
     "  --gpu NAME           H200 (default), A100, RTX3090 or RTX3070\n"
-    "  --peak GFLOPS --bandwidth GBS    another GPU, with 128 lanes an SM\n"
+    "  --peak GFLOPS --bandwidth GBS    another GPU, with 128 lanes per SM\n"
     "output files, - for standard output in place of the table\n"
-    "  --csv FILE           line by line, so that a run cut short keeps what it measured\n"
-    "  --json FILE  --markdown FILE     at the end\n"
-    "exit status: 0, 1 where a result is wrong, 2 where the ladder could not run\n"
+    "  --csv FILE           written line by line, so that an interrupted run keeps what it measured\n"
+    "  --json FILE  --markdown FILE     written at the end\n"
+    "exit status: 0, 1 if a result is wrong, 2 if the ladder could not run\n"
     "stages:";
 
 enum { SIZE_MOST = 1048576, PROBLEMS_MOST = 4096, SAMPLES_MOST = 4000, NAME_MOST = 31 };
 
 typedef struct problem {
-  char name[NAME_MOST + 1]; /* of the shape file; else empty */
+  char name[NAME_MOST + 1]; /* the name in the shape file; empty without one */
   int64_t m, n, k, batch;
   char op[3]; /* NN, NT, TN or TT */
 } problem;
 
 /* A subject of measurement: a variant by its number, or one of these. Production is one subject for each sgemm_mode.
-   There is a ceiling for each tensor mode; its rate stands in another subject's line. */
+   Each tensor mode has a ceiling; its rate is in the row of the mode's subject. */
 typedef int subject;
 enum {
   MODE_COUNT = SGEMM_TENSOR_FULL + 1,
   SUBJECT_CUBLAS = SGEMM_VARIANT_COUNT,
   SUBJECT_PRODUCTION,
-  SUBJECT_BESIDE = SUBJECT_PRODUCTION + MODE_COUNT, /* the tensor modes with A and B prepared, beside those with B */
+  SUBJECT_BESIDE = SUBJECT_PRODUCTION + MODE_COUNT, /* the tensor modes with A and B pre-split, after those with B */
   SUBJECT_COUNT = SUBJECT_BESIDE + MODE_COUNT,
   SUBJECT_CEILING = SUBJECT_COUNT
 };
@@ -84,7 +80,7 @@ enum {
 static int is_production(subject s) { return s >= SUBJECT_PRODUCTION && s < SUBJECT_COUNT; }
 static int mode_of(subject s) { return is_production(s) ? (s - SUBJECT_PRODUCTION) % MODE_COUNT : SGEMM_STRICT; }
 
-/* The way in which sizes are given; a later option of another way is an error. */
+/* How sizes are given. Options of two kinds are an error. */
 typedef enum sizes_by { BY_DEFAULT, BY_SIDES, BY_SQUARES, BY_FILE } sizes_by;
 
 typedef struct list {
@@ -95,18 +91,18 @@ typedef struct list {
 typedef struct options {
   problem problems[PROBLEMS_MOST];
   size_t problem_count;
-  char stages[SGEMM_STAGE_COUNT]; /* 1: asked for */
+  char stages[SGEMM_STAGE_COUNT]; /* 1: requested */
   const char *variants;           /* glob, or NULL */
-  char modes[MODE_COUNT];         /* 1: asked for */
-  int limited, workspace_mib;     /* whether and how the workspace of strict production is */
+  char modes[MODE_COUNT];         /* 1: requested */
+  int limited, workspace_mib;     /* 1: strict production has at most so many MiB of workspace */
   int production, production_only, errors, prepared, prepared_both, ceilings, warm, cold;
-  int beside; /* 1: with B prepared, and with both */
-  int reps;   /* 0: until the spread is small or the time is up */
+  int beside; /* 1: with B pre-split, and with both operands pre-split */
+  int reps;   /* 0: until the spread is small or the time has passed */
   float beta; /* 0: C is not read */
   double seconds;
   const char *gpu;
-  double peak_gflops, bandwidth_gbs; /* 0: of the gpu */
-  const char *csv, *json, *markdown; /* NULL: not asked for */
+  double peak_gflops, bandwidth_gbs; /* 0: those of `gpu` */
+  const char *csv, *json, *markdown; /* NULL: not requested */
 } options;
 
 static const char *stage_name(int stage) {
@@ -118,13 +114,13 @@ static const char *stage_name(int stage) {
   return names[stage];
 }
 
-/* One line on stderr; 2, the status to exit with. */
+/* Prints one line to stderr. Returns 2, the exit status. */
 static int fail(const char *what, const char *argument) {
   fprintf(stderr, "ladder: %s: %s\n", what, argument);
   return 2;
 }
 
-/* A whole number in [1, most] that ends at one of `ends`, behind which *text is then left; 0 if there is none. */
+/* Parses an integer in [1, most] that one of `ends` follows, and moves *text to that character. 0: there is none. */
 static int64_t parse_number(const char **text, int64_t most, const char *ends) {
   char *end;
   long long value;
@@ -138,14 +134,14 @@ static int64_t parse_number(const char **text, int64_t most, const char *ends) {
   return value;
 }
 
-/* A number above 0 that is all of the text; 0 if it is none. */
+/* The number above 0 that the whole text gives; 0 if it gives none. */
 static double parse_real(const char *text) {
   char *end;
   const double value = strtod(text, &end);
   return end != text && *end == '\0' && isfinite(value) && value > 0.0 ? value : 0.0;
 }
 
-/* SIZES of the usage; 0 if the text is something else or lists too many. */
+/* Parses SIZES of the usage text. Returns 0 if the text is something else or lists too many. */
 static int parse_sizes(list *sizes, const char *text) {
   sizes->count = 0;
   for (;; text++) {
@@ -182,7 +178,7 @@ static const char *mode_name(int mode) {
   return names[mode];
 }
 
-/* Sets asked[i] for each name of the list that is name_of(i), of `count`; 0 if one is none of them. */
+/* Sets asked[i] for each name of the list that equals name_of(i), i < count. Returns 0 if a name equals none. */
 static int parse_names(char *asked, int count, const char *(*name_of)(int), const char *text) {
   for (;; text++) {
     const size_t length = strcspn(text, ",");
@@ -198,7 +194,7 @@ static int parse_names(char *asked, int count, const char *(*name_of)(int), cons
   }
 }
 
-/* One line of a shape file. Names need no quotes in any of the outputs. */
+/* Parses one line of a shape file. A name has only characters that need no quotes in CSV and JSON. */
 static int parse_shape(problem *p, const char *line) {
   size_t length = strcspn(line, ",");
   int64_t *const numbers[] = {&p->m, &p->n, &p->k, &p->batch};
@@ -219,7 +215,7 @@ static int parse_shape(problem *p, const char *line) {
   return parse_op(p->op, line + 1);
 }
 
-/* 0, or 2 after an error message. */
+/* Returns 0, or 2 after an error message. */
 static int read_shapes(options *o, const char *path) {
   char line[256], where[300];
   int number = 0, bad = 0;
@@ -244,7 +240,7 @@ static int read_shapes(options *o, const char *path) {
   return o->problem_count == 0 ? fail("the file has no shapes", path) : 0;
 }
 
-/* Every m with every n with every k, or squares of every m. 0 if these are too many. */
+/* Makes problems of every m with every n and every k, or squares of every m. Returns 0 if these are too many. */
 static int combine(options *o, sizes_by by, const list *m, const list *n, const list *k, const char *op) {
   const size_t count = by == BY_SQUARES ? m->count : m->count * n->count * k->count;
   size_t i;
@@ -275,7 +271,7 @@ static int is_one_of(const char *name, const char *const *names) {
   return *names != NULL;
 }
 
-/* Where the option's presence is kept; NULL if it is none of those without a value. */
+/* The flag of an option without a value; NULL for other options. */
 static int *flag_of(options *o, const char *name) {
   static const char *const names[] = {"--production",    "--production-only", "--errors", "--prepared",
                                       "--prepared-both", "--ceilings",        "--warm",   "--cold"};
@@ -288,8 +284,8 @@ static int *flag_of(options *o, const char *name) {
   return NULL;
 }
 
-/* on_gpu: what this build runs on; m, n, k: the sizes where none are asked for.
-   0: go on; 1: help was printed; 2: an argument is wrong, after an error message. */
+/* on_gpu: 1 in the GPU build. m, n, k: the sizes if none are given. Returns 0, 1 if help was printed, or 2 after an error
+   message. */
 static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
   static const char *const valued[] = {"--m",         "--n",    "--k",    "--sizes",     "--shapes",
                                        "--op",        "--beta", "--mode", "--workspace", "--stages",

@@ -1,4 +1,4 @@
-/* ladder_report.h: the ladder's results as a table for people, CSV, JSON and Markdown, from one list of columns. */
+/* ladder_report.h: the ladder's results as a printed table, CSV, JSON and Markdown, from one list of columns. */
 #ifndef LADDER_REPORT_H
 #define LADDER_REPORT_H
 
@@ -10,16 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEXT = -1, HIDDEN = 0 }; /* as decimals and as width of a column */
+enum { TEXT = -1, HIDDEN = 0 }; /* values of `decimals` and of `width` of a column */
 
 typedef struct column {
   const char *key;             /* in CSV and JSON */
-  const char *above, *heading; /* two lines, for people */
-  int width;                   /* for people; HIDDEN: not shown to them */
-  int decimals;                /* for people; TEXT: no number */
+  const char *above, *heading; /* two lines above the printed column */
+  int width;                   /* of the printed column; HIDDEN: not printed */
+  int decimals;                /* of a printed number; TEXT: the cell is a text */
 } column;
 
-/* Numbers are NAN where there is none, texts NULL. */
+/* A number or a text. Without a value they are NAN or NULL. */
 typedef union cell {
   double number;
   const char *text;
@@ -36,13 +36,13 @@ typedef union cell {
   X(k,       "", "",        HIDDEN, 0)                                                                                 \
   X(batch,   "", "",        HIDDEN, 0)                                                                                 \
   X(op,      "", "",        HIDDEN, TEXT)                                                                              \
-  X(picked,  "", "",        HIDDEN, TEXT) /* the variant that runs; for production its plan follows */                 \
+  X(picked,  "", "",        HIDDEN, TEXT) /* the variant that runs; the next columns are its plan */                   \
   X(cluster_k, "", "",    HIDDEN, 0)                                                                                   \
   X(split_k, "", "",        HIDDEN, 0)                                                                                 \
   X(stream_k, "", "",       HIDDEN, 0)
 
 #define RESULT_COLUMNS(X)                                                                                              \
-  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest, over |A||B|, in the rows of C compared */          \
+  X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest |error| / |A||B| in the compared rows of C */       \
   X(error_over_bound,    "", "error", 6,      4)                                                                       \
   X(verdict,             "", "",      5,      TEXT) /* WRONG, or nothing */
 
@@ -50,24 +50,24 @@ typedef union cell {
 
 #define COLUMNS(X)                                                                                                     \
   CASE_COLUMNS(X)                                                                                                      \
-  X(mode,              "", "",         HIDDEN, TEXT) /* warm or cold: the L2 */                                        \
+  X(mode,              "", "",         HIDDEN, TEXT) /* L2 state: warm or cold */                                      \
   X(time_ms,           "", "ms",       9,      4)    /* median of the samples */                                       \
   X(gflops,            "", "GFLOP/s",  8,      0)                                                                      \
-  X(percent_of_peak,   "", "% peak",   6,      1)    /* of the rated one */                                            \
+  X(percent_of_peak,   "", "% peak",   6,      1)    /* of the nominal peak */                                         \
   X(percent_of_cublas, "", "% cuBLAS", 8,      1)                                                                      \
   X(percent_of_ffma,   "", "% FFMA",   6,      1)    /* of the measured ceiling */                                     \
-  X(percent_of_copy,   "", "% copy",   6,      1)    /* of the measured ceiling: the fewest bytes over the time */     \
-  X(ceiling_gflops,    "", "",         HIDDEN, 0)    /* of a tensor mode: cuBLAS's on as many 16-bit products */       \
+  X(percent_of_copy,   "", "% copy",   6,      1)    /* minimum bytes over the time, of the measured ceiling */        \
+  X(ceiling_gflops,    "", "",         HIDDEN, 0)    /* of a tensor mode: cuBLAS on as many 16-bit products */         \
   X(percent_of_ceiling, "", "",        HIDDEN, 1)                                                                      \
-  X(workspace_bytes,   "", "",         HIDDEN, 0)    /* that production had */                                         \
+  X(workspace_bytes,   "", "",         HIDDEN, 0)    /* of production */                                               \
   X(guard,             "", "",         HIDDEN, 0)    /* 0: tensor cores computed C; else a sum of sgemm_guard */       \
   X(spread_percent,    "", "spread %", 8,      2)    /* interquartile range over median */                             \
   X(samples,           "", "runs",     4,      0)                                                                      \
-  X(clock_before_mhz,  "", "",         HIDDEN, 0)    /* of the SMs, during the first sample */                         \
-  X(clock_after_mhz,   "", "MHz",      5,      0)    /* during the last */                                             \
+  X(clock_before_mhz,  "", "",         HIDDEN, 0)    /* SM clock during the first sample */                            \
+  X(clock_after_mhz,   "", "MHz",      5,      0)    /* SM clock during the last sample */                             \
   X(power_w,           "", "",         HIDDEN, 0)                                                                      \
-  X(throttle,          "", "",         HIDDEN, TEXT) /* the driver's reason for low clocks; none; empty without NVML */\
-  X(error_over_cublas, "", "",         HIDDEN, 0)    /* the componentwise one over cuBLAS's */                         \
+  X(throttle,          "", "",         HIDDEN, TEXT) /* the driver's reason for low clocks; empty without NVML */      \
+  X(error_over_cublas, "", "",         HIDDEN, 0)    /* componentwise error over cuBLAS's */                           \
   RESULT_COLUMNS(X)
 #define COUNT_COLUMNS(X)
 
@@ -77,12 +77,12 @@ typedef union cell {
 
 #define COLUMNS(X)                                                                                                     \
   CASE_COLUMNS(X)                                                                                                      \
-  X(global_loads_per_result, "global",  "loads",   6,      1)    /* of 4 bytes a result */                             \
-  X(sectors_per_load,        "sect.",   "/load",   5,      2)    /* of 32 bytes, of a warp's load instruction */       \
-  X(global_flop_per_byte,    "global",  "FLOP/B",  6,      2)    /* of sectors loaded */                               \
-  X(shared_loads_per_result, "shared",  "loads",   6,      1)    /* of 4 bytes a result */                             \
-  X(conflict_percent,        "bank",    "confl%",  6,      1)    /* of the wavefronts, loads and stores */             \
-  X(shared_flop_per_byte,    "shared",  "FLOP/B",  6,      2)    /* of bytes that threads load */                      \
+  X(global_loads_per_result, "global",  "loads",   6,      1)    /* 4-byte loads per result */                         \
+  X(sectors_per_load,        "sect.",   "/load",   5,      2)    /* 32-byte sectors per load request */                \
+  X(global_flop_per_byte,    "global",  "FLOP/B",  6,      2)    /* per byte of sectors loaded */                      \
+  X(shared_loads_per_result, "shared",  "loads",   6,      1)    /* 4-byte loads per result */                         \
+  X(conflict_percent,        "bank",    "confl%",  6,      1)    /* of the wavefronts of loads and stores */           \
+  X(shared_flop_per_byte,    "shared",  "FLOP/B",  6,      2)    /* per byte that threads load */                      \
   X(registers,               "",        "regs",    4,      0)                                                          \
   X(shared_bytes,            "",        "",        HIDDEN, 0)                                                          \
   X(occupancy_percent,       "",        "occ%",    4,      0)                                                          \
@@ -90,7 +90,7 @@ typedef union cell {
   X(memory_roof_tflops,      "memory",  "roof",    6,      1)                                                          \
   X(shared_roof_tflops,      "shared",  "roof",    6,      1)                                                          \
   X(bound,                   "",        "bound",   6,      TEXT)                                                       \
-  X(roof_tflops,             "",        "",        HIDDEN, 1)    /* the lowest */                                      \
+  X(roof_tflops,             "",        "",        HIDDEN, 1)    /* the lowest roof */                                 \
   RESULT_COLUMNS(X)
 #define COUNT_COLUMNS(X) SGEMM_COUNTS(X)
 
@@ -105,7 +105,7 @@ typedef union cell {
 enum { COLUMNS(COLUMN_ID) COUNT_COLUMNS(COUNT_ID) COLUMN_COUNT };
 static const column columns[COLUMN_COUNT] = {COLUMNS(COLUMN_ROW) COUNT_COLUMNS(COUNT_ROW)};
 
-/* An entry of JSON's context. text NULL: a number. */
+/* An entry of the JSON object `context`. text is NULL for a number. */
 typedef struct fact {
   char key[48];
   const char *text;
@@ -115,12 +115,12 @@ typedef struct fact {
 enum { CASE_MOST = 112 };
 
 typedef struct row {
-  char name[CASE_MOST + 48]; /* of the benchmark: variant/mxnxk/op and more */
+  char name[CASE_MOST + 48]; /* name of the benchmark in JSON: variant/mxnxk/op and more */
   int subject, cold;
   double real_ms, cpu_ms;
   int64_t iterations;
   int wrong;
-  char note[160]; /* for people, below the line; empty: nothing */
+  char note[160]; /* printed below the row; empty: nothing */
   cell cells[COLUMN_COUNT];
 } row;
 
@@ -129,7 +129,7 @@ typedef struct report {
   size_t row_count;
   fact facts[72];
   int fact_count;
-  char summary[20][160]; /* for people, below the table; programs get the same numbers as facts */
+  char summary[20][160]; /* printed below the table; `facts` has the numbers */
   int summary_count;
 } report;
 
@@ -143,7 +143,7 @@ static void add_fact(report *r, const char *key, const char *text, double number
 static void add_text(report *r, const char *key, const char *text) { add_fact(r, key, text, NAN); }
 static void add_number(report *r, const char *key, double number) { add_fact(r, key, NULL, number); }
 
-/* A new row, all cells without a value; NULL without memory. Earlier rows may have moved. */
+/* Adds a row whose cells have no value; NULL without memory. Earlier rows may have moved. */
 static row *add_row(report *r) {
   row *rows = (row *)realloc(r->rows, (r->row_count + 1) * sizeof *rows), *added;
   int c;
@@ -159,9 +159,9 @@ static row *add_row(report *r) {
   return added;
 }
 
-/* ---- For people -------------------------------------------------------------------------------------------------- */
+/* ---- The printed table ------------------------------------------------------------------------------------------- */
 
-/* The cell as people read it, in a buffer of the caller's; a number too long for its column gets an exponent. */
+/* The text of a cell, in a buffer of the caller. A number that is too long for its column gets an exponent. */
 static const char *shown(const column *c, cell value, char text[32]) {
   if (c->decimals == TEXT)
     return value.text == NULL ? "" : value.text;
@@ -172,7 +172,7 @@ static const char *shown(const column *c, cell value, char text[32]) {
   return text;
 }
 
-/* Prints a line without the spaces at its end; an empty one not at all. */
+/* Prints a line without the spaces at its end. Prints nothing for an empty line. */
 static void print_line(const char *line) {
   size_t length = strlen(line);
   while (length > 0 && line[length - 1] == ' ')
@@ -210,7 +210,7 @@ static void print_row(const row *w) {
   fflush(stdout);
 }
 
-/* ---- For programs ------------------------------------------------------------------------------------------------ */
+/* ---- CSV, JSON and Markdown -------------------------------------------------------------------------------------- */
 
 static void write_csv_header(FILE *file) {
   int c;
@@ -219,7 +219,7 @@ static void write_csv_header(FILE *file) {
   fputc('\n', file);
 }
 
-/* Nine digits give every float back; an empty field is no value. */
+/* Nine digits reproduce every float. A field without a value is empty. */
 static void write_csv_row(const row *w, FILE *file) {
   int c;
   for (c = 0; c < COLUMN_COUNT; c++) {
@@ -233,7 +233,8 @@ static void write_csv_row(const row *w, FILE *file) {
   fputc('\n', file);
 }
 
-/* JSON has no NaN, and for infinity only a number that is read as one. No text of the ladder's needs an escape. */
+/* JSON has neither NaN nor infinity: null stands for NaN, and 1e999 is parsed as infinity. No text of the ladder needs
+   an escape. */
 static void write_value(FILE *file, const char *key, const char *text, double number) {
   fprintf(file, "\"%s\": ", key);
   if (text != NULL)
@@ -244,7 +245,7 @@ static void write_value(FILE *file, const char *key, const char *text, double nu
     fputs(isnan(number) ? "null" : "1e999", file);
 }
 
-/* Google Benchmark's layout, so that its compare.py reads it: the columns are counters. */
+/* Writes Google Benchmark's layout, which its compare.py reads. The columns are counters. */
 static void write_json(const report *r, FILE *file) {
   char date[32];
   const time_t now = time(NULL);
@@ -280,7 +281,7 @@ static void write_json(const report *r, FILE *file) {
   fputs("\n  ]\n}\n", file);
 }
 
-/* The columns for people, and the sizes, which stand in a line above the table that is printed. */
+/* Writes the columns of the printed table, and the sizes, which the printed table has in a line above it. */
 static void write_markdown(const report *r, FILE *file) {
   char text[32];
   size_t i;

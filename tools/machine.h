@@ -1,5 +1,5 @@
-/* machine.h: the memory of the device that a tool or a test was linked for, so that one source serves both:
-   MACHINE_CUDA=1 for the CUDA runtime's device memory, otherwise the host's for the CPU model. */
+/* machine.h: the memory of the backend of a tool or a test, so that one source serves both backends. MACHINE_CUDA=1:
+   device memory of the CUDA runtime. Otherwise: host memory for the CPU model. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -11,7 +11,7 @@
 
 static inline const char *machine_name(void) { return "GPU"; }
 
-/* 1 if there is a device to run on. */
+/* 1 if there is a device. */
 static inline int machine_present(void) {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
@@ -25,12 +25,12 @@ static inline void *machine_alloc(size_t bytes) {
 
 static inline void machine_free(void *p) { cudaFree(p); }
 
-/* That byte everywhere; 0 is success. */
+/* Sets each byte; 0 is success. */
 static inline int machine_set(void *device, int byte, size_t bytes) {
   return cudaMemset(device, byte, bytes) != cudaSuccess;
 }
 
-/* Both copies wait for all work before them; 0 is success. */
+/* machine_upload() and machine_download() wait for all earlier work; 0 is success. */
 static inline int machine_upload(void *device, const void *host, size_t bytes) {
   return cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice) != cudaSuccess;
 }
@@ -39,7 +39,7 @@ static inline int machine_download(void *host, const void *device, size_t bytes)
   return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost) != cudaSuccess;
 }
 
-/* Waits for all work; 0 is success, anything else the first error of the work done so far. */
+/* Waits for all work; 0 is success, another value the first error of the work so far. */
 static inline int machine_wait(void) { return (int)cudaDeviceSynchronize(); }
 
 static inline const char *machine_error(int error) { return cudaGetErrorString((cudaError_t)error); }

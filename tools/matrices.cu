@@ -1,4 +1,4 @@
-/* Random numbers, and the reference in double, on the GPU. */
+/* matrices.cu: random numbers and the reference in double precision, computed on the GPU. */
 #include "tools/matrices.h"
 
 #include <cuda_bf16.h>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int WARP = 32, THREADS = 256, WARPS = THREADS / WARP, BLOCKS = 4096;
 
-/* The bits of a double that is not negative, which are in the order of the numbers. */
+/* The largest error as the bits of a double. The bits of non-negative doubles have the order of the numbers. */
 __device__ unsigned long long worst_bits;
 
 __device__ void note(double error) { atomicMax(&worst_bits, (unsigned long long)__double_as_longlong(error)); }
@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(THREADS) fill16(uint16_t *x, size_t count, int
   }
 }
 
-/* A warp a result. Its lanes walk along k, and the warps of a block are neighbours along a row of C: of a B that is
-   stored along n they read the same sectors. */
+/* Each warp computes one result; k is interleaved across its lanes. The warps of a block compute neighbouring results of
+   a row of C, so they read the same sectors of an MN-major B. */
 __global__ void __launch_bounds__(THREADS) compare(sgemm_params p, int64_t rows) {
   const int64_t result = (int64_t)blockIdx.x * WARPS + threadIdx.x / WARP;
   if (result >= rows * p.n)

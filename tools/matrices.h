@@ -1,6 +1,6 @@
 /* matrices.h: random numbers for the matrices of a multiplication, and the error of its result. MACHINE_CUDA=1: the GPU
-   does both (tools/matrices.cu), since the rows that are compared of a square of 16384 have 2^33 products, which take a
-   host seconds. */
+   computes both (tools/matrices.cu), because the rows that are compared at 16384 x 16384 x 16384 have 2^33 products,
+   which take a host seconds. */
 #ifndef MATRICES_H
 #define MATRICES_H
 
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The rows of C that are compared: at least so many, and at least so many that they hold so many results; all, if there
-   are fewer. */
+/* The least number of rows of C that are compared, and the least number of results in them. All rows are compared if C
+   has fewer. */
 enum { COMPARED_ROWS = 32, COMPARED_RESULTS = 1024 };
 
 #ifdef __CUDACC__
@@ -27,24 +27,24 @@ MATRICES_BOTH uint64_t matrices_bits(uint64_t seed, uint64_t i) {
   return z ^ (z >> 31);
 }
 
-/* The same uniform in [-1, 1), a multiple of 2^-23: the upper bits. */
+/* Number i as a float, uniform in [-1, 1), a multiple of 2^-23, from the upper 24 bits. */
 MATRICES_BOTH float matrices_number(uint64_t seed, uint64_t i) {
   return (float)(matrices_bits(seed, i) >> 40) * 0x1p-23f - 1.0f;
 }
 
-/* Number of rows that are compared, of the batch * m rows of all results. */
+/* The number of rows that are compared. All results together have batch * m rows. */
 static inline int64_t matrices_rows(const sgemm_params *p) {
   const int64_t all = p->batch * p->m, enough = sgemm__max(COMPARED_ROWS, sgemm__ceil_div(COMPARED_RESULTS, p->n));
   return all < enough ? all : enough;
 }
 
-/* The s-th of them: evenly from the first of all results' rows to the last. */
+/* The row number s of the rows that are compared, evenly from the first row of all results to the last. */
 MATRICES_BOTH int64_t matrices_row(const sgemm_params *p, int64_t rows, int64_t s) {
   return rows == 1 ? 0 : s * (p->batch * p->m - 1) / (rows - 1);
 }
 
-/* The componentwise error of one result c: its distance from `sum`, the dot product in double, over `size`, that of the
-   absolute values. Infinity for NaN. */
+/* The componentwise error of one result c: |c - sum| / size, with the dot product `sum` and the dot product `size` of
+   the absolute values, both in double. Infinity for a NaN. */
 MATRICES_BOTH double matrices_distance(float c, double sum, double size) {
   const double error = fabs((double)c - sum);
   return isnan(c) ? (double)INFINITY : error == 0.0 ? 0.0 : error / size;
@@ -56,15 +56,15 @@ MATRICES_BOTH double matrices_distance(float c, double sum, double size) {
 extern "C" {
 #endif
 
-/* x[i] = number i % period of the seed's sequence. 0, or a cudaError_t. */
+/* x[i] = number i % period of the seed's sequence. Returns 0 or a cudaError_t. */
 int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
 
-/* x[i] = number i of the seed's sequence as bf16, or as fp16. 0, or a cudaError_t. */
+/* x[i] = number i of the seed's sequence as bf16 or fp16. Returns 0 or a cudaError_t. */
 int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
 
-/* The largest matrices_distance() of the rows compared; infinity if anything in C is NaN. p is row-major and packed,
-   alpha 1, and C what one call makes of it for beta 0, else two of zeros: (1 + beta) op(A) op(B). 0, or a
-   cudaError_t. */
+/* *worst: the largest matrices_distance() of the rows that are compared, or infinity if C has a NaN. p is row-major and
+   packed, with alpha 1. C is the result of one call if beta is 0. Otherwise it is the result of two calls on a C of
+   zeros, (1 + beta) op(A) op(B). Returns 0 or a cudaError_t. */
 int matrices_error(const sgemm_params *p, double *worst);
 
 #ifdef __cplusplus
@@ -80,7 +80,7 @@ static inline int matrices_fill(float *x, size_t count, size_t period, uint64_t 
   return 0;
 }
 
-/* As above; 1 if there is no memory. */
+/* The function of the same name above, on the host. Returns 1 if there is no memory. */
 static inline int matrices_error(const sgemm_params *p, double *worst) {
   const int64_t rows = matrices_rows(p), results = p->stride_c * p->batch;
   double *sum = (double *)malloc((size_t)p->n * 2 * sizeof *sum), *size = sum + p->n;
@@ -95,7 +95,7 @@ static inline int matrices_error(const sgemm_params *p, double *worst) {
     const float *b = p->B + z * p->stride_b;
     for (j = 0; j < p->n; j++)
       sum[j] = size[j] = 0.0;
-    /* The loop that walks along B's stored rows is the inner one. */
+    /* The inner loop runs along B's stored rows. */
     if (p->op_b == SGEMM_N) {
       for (k = 0; k < p->k; k++)
         for (j = 0; j < p->n; j++) {

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""ncu_compare.py: the CPU model's counters beside the hardware's, kernel by kernel.
+"""ncu_compare.py: compares the CPU model's counters with those of a GPU, kernel by kernel.
 
   ncu_compare.py [--out DIR] [--ncu PROGRAM] BINARY MODEL.csv...     measure, then compare
   ncu_compare.py [--out DIR] --from DIR MODEL.csv...                 compare what an earlier run left in DIR
 
-BINARY is tools/counts.c for CUDA, each MODEL.csv what tools/counts.c prints on the CPU model; kernels, sizes and ops
-are taken from the CSV. Nsight Compute counts each kernel's one launch. DIR (default: .) receives
+BINARY is tools/counts.c compiled for CUDA. Each MODEL.csv is the output of tools/counts.c on the CPU model, which gives
+kernels, sizes and ops. Nsight Compute counts one launch of each kernel. DIR (default: .) receives
   device.txt              GPU, driver, ncu's version, date
-  occupancy.csv           what BINARY printed: registers, shared memory and occupancy of each kernel
-  <size>.ncu-rep          for each MODEL.csv ncu's report, from which the next three are
+  occupancy.csv           output of BINARY: registers, shared memory and occupancy of each kernel
+  <size>.ncu-rep          ncu's report for each MODEL.csv, the source of the next three files
   <size>.raw.csv          ncu's raw page: the metrics
   <size>.opcodes.csv      instructions that warps executed, by kernel and opcode
-  <size>.source.csv       ncu's source page, which gives the opcodes where the two others do not
-and, from these files alone, ncu.csv and ncu.md: there a counter is equal, different, or n/a where ncu gave no number.
-Exit status: 0 if requests, sectors and FMAs are equal wherever ncu gave them and ncu gave some, 1 if not, 2 for bad
-arguments or a failed run. Python 3 and ncu, nothing else; needs permission to read the GPU's counters.
+  <size>.source.csv       ncu's source page, with the opcodes if the two other files lack them
+and, from these files alone, ncu.csv and ncu.md. In these a counter is equal, different, or n/a if ncu gave no number.
+Exit status: 0 if ncu gave requests, sectors or FMAs and all that it gave are equal, 1 if not, 2 for bad arguments or a
+failed run. The script needs Python 3, ncu, and permission to read the GPU's counters.
 """
 import argparse
 import csv
@@ -26,7 +26,7 @@ import shutil
 import subprocess
 import sys
 
-# The metric of each counter, as beside it in SGEMM_COUNTS (cpu/sgemm_model.h); an opcode where that lists opcodes.
+# The metric of each counter of SGEMM_COUNTS (cpu/sgemm_model.h), or an opcode of the metric OPCODES.
 OPCODES = "sass__inst_executed_per_opcode"
 METRICS = {
     "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -47,10 +47,10 @@ METRICS = {
     "fma_instructions": "FFMA",
     "barriers": "BAR",
 }
-# What the model promises of the hardware. Of shared memory it counts what the source asks for, which nvcc may join.
+# Counters of the model that must equal those of the hardware. Counters of shared memory can differ: nvcc may combine accesses.
 PROMISED = ("global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors",
             "fma_threads", "fma_instructions")
-EXTRA = ["inst_executed"]  # by instruction, on the source page
+EXTRA = ["inst_executed"]  # counted by instruction, on the source page
 KERNEL = re.compile(r"sgemm_[a-z0-9]+_\d+x\d+x\d+_\d+x\d+_[nt][nt]")
 
 
@@ -62,7 +62,7 @@ def fail(message):
 
 
 def read_model(path):
-    """{kernel: {column: number}} in the order of the file, and the binary's arguments."""
+    """{kernel: {column: number}} in the order of the file, and the arguments of BINARY."""
     try:
         with open(path, newline="") as file:
             rows = {row.pop("kernel"): {name: int(value) for name, value in row.items()}
@@ -81,7 +81,7 @@ def read_model(path):
 
 
 def capture(command):
-    """(exit status, stdout and stderr) of a command; a program that is missing has status 127."""
+    """(exit status, stdout and stderr) of a command. The status is 127 if the program is missing."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
         return done.returncode, done.stdout
@@ -90,7 +90,7 @@ def capture(command):
 
 
 def profile(ncu, options, command, metrics, report):
-    """Profiles a command's launches into a report; (worked, what ncu said)."""
+    """Profiles the launches of a command into a report. Returns (success, output of ncu)."""
     if report.exists():
         report.unlink()
     status, said = capture([ncu, "--clock-control", "none", "--force-overwrite", "-o", str(report.with_suffix("")),
@@ -99,7 +99,7 @@ def profile(ncu, options, command, metrics, report):
 
 
 def known_metrics(ncu, command, metrics, report):
-    """Those that ncu can collect, each tried with one launch; what ncu said of the others goes to stderr."""
+    """The metrics that ncu can collect, each tried with one launch. Prints ncu's messages for the others to stderr."""
     known = []
     for metric in metrics:
         worked, said = profile(ncu, ["--launch-count", "1"], command, [metric], report)
@@ -111,7 +111,7 @@ def known_metrics(ncu, command, metrics, report):
 
 
 def write_opcodes(ncu, report, path):
-    """Instructions by opcode through the Python module that comes with ncu; nothing where it cannot be loaded."""
+    """Writes instructions by opcode with the Python module of ncu. Writes nothing if the module cannot be loaded."""
     program = shutil.which(ncu)
     folders = pathlib.Path(program).resolve().parents if program else []
     folders = [*folders, *sorted(pathlib.Path("/opt/nvidia/nsight-compute").glob("*"))]
@@ -125,7 +125,7 @@ def write_opcodes(ncu, report, path):
                 names = metric.correlation_ids()
                 rows += [[launch.name(), names.as_string(i), metric.as_uint64(i)]
                          for i in range(metric.num_instances())]
-    except Exception as error:  # whatever that module's version lacks
+    except Exception as error:  # versions of the module differ
         print(f"ncu_compare.py: no opcodes through ncu_report: {error}", file=sys.stderr)
         return
     with open(path, "w", newline="") as file:
@@ -133,7 +133,7 @@ def write_opcodes(ncu, report, path):
 
 
 def measure(ncu, binary, arguments, stem):
-    """Leaves ncu's report and pages at `stem`, what the binary prints and the device beside it."""
+    """Writes ncu's report and pages to files that begin with `stem`, and occupancy.csv and device.txt to its directory."""
     command = [str(pathlib.Path(binary).absolute())] + arguments
     status, said = capture(command)
     if status != 0:
@@ -153,7 +153,7 @@ def measure(ncu, binary, arguments, stem):
     show = [ncu, "--import", str(report), "--csv", "--print-units", "base", "--page"]
     for suffix, *ways in [("raw", ["raw", "--print-metric-instances", "details"], ["raw"]),
                           ("source", ["source", "--print-source", "sass"], ["source"])]:
-        for way in ways:  # the second for a version of ncu that lacks the option
+        for way in ways:  # the second is for versions of ncu without the option
             status, text = capture(show + way)
             if status == 0:
                 break
@@ -179,7 +179,7 @@ def number(text):
 
 
 def instances(text):
-    """{opcode: executions} of a cell that lists them: `2 (FFMA: 1; BAR: 1)`, `2; FFMA=1`, `2 (1 [FFMA], ...)`."""
+    """{opcode: executions} of a cell such as `2 (FFMA: 1; BAR: 1)`, `2; FFMA=1`, `2 (1 [FFMA], ...)`."""
     pairs = re.findall(r"\b([A-Z][A-Z0-9_]*)\b\"?\s*[:=]\s*(\d[\d,]*)", text)
     pairs += [(name, value) for value, name in re.findall(r"(\d[\d,]*)\s*[\[({:]\s*\"?([A-Z][A-Z0-9_]*)\b", text)]
     found = {}
@@ -189,14 +189,14 @@ def instances(text):
 
 
 def read_lines(path):
-    """A page's lines as lists of cells, without ncu's own remarks."""
+    """The lines of a page as lists of cells, without the lines of ncu that begin with ==."""
     if not path.exists():
         return []
     return list(csv.reader(line for line in path.read_text().splitlines() if not line.startswith("==")))
 
 
 def read_raw(path):
-    """{kernel: {metric or opcode: number}} of the raw page, in either shape: a column or a line a metric."""
+    """{kernel: {metric or opcode: number}} of the raw page, which has a column or a line for each metric."""
     found, header = {}, None
     for cells in read_lines(path):
         if "Kernel Name" in cells and "ID" in cells:
@@ -240,7 +240,7 @@ def read_source(path):
 
 
 def read_opcodes(path):
-    """{kernel: {opcode: executions by warps}} of what write_opcodes() wrote."""
+    """{kernel: {opcode: executions by warps}} of a file of write_opcodes()."""
     found = {}
     for kernel, opcode, executed in read_lines(path)[1:]:
         found.setdefault(KERNEL.search(kernel)[0], {})[opcode] = int(executed)
@@ -248,7 +248,7 @@ def read_opcodes(path):
 
 
 def read_hardware(stem):
-    """{kernel: {counter: number or None}}. An opcode that a kernel's list lacks was not executed: 0."""
+    """{kernel: {counter: number or None}}. An opcode that a kernel's list lacks was not executed and counts 0."""
     raw = read_raw(pathlib.Path(f"{stem}.raw.csv"))
     opcodes = read_opcodes(pathlib.Path(f"{stem}.opcodes.csv"))
     source = read_source(pathlib.Path(f"{stem}.source.csv"))
@@ -269,7 +269,7 @@ def verdict(model, hardware):
 
 
 def table(kernels, model, hardware, counters):
-    """Markdown: a kernel a line, a counter a column; one number where both agree, otherwise model / hardware."""
+    """A Markdown table, a line for each kernel and a column for each counter: one number if both agree, else model / hardware."""
     lines = ["| kernel | " + " | ".join(counter.replace("_", " ") for counter in counters) + " |",
              "| --- |" + " ---: |" * len(counters)]
     for kernel in kernels:
@@ -312,7 +312,7 @@ Three differences are expected.
 
 
 def write_table(out, device, runs):
-    """runs: [(arguments, model, hardware)]. 1 if what is promised holds."""
+    """runs: [(arguments, model, hardware)]. Returns True if the promised counters are equal."""
     lines, rows, promised = [HEAD, f"{device}.", ""], [], []
     for arguments, model, hardware in runs:
         m, n, k, ops = arguments
@@ -352,7 +352,7 @@ def main():
     if not o.files:
         fail("no MODEL.csv given")
     if binary and shutil.which(o.ncu) is None:
-        fail(f"{o.ncu} is no program; --ncu or $NCU says where Nsight Compute is")
+        fail(f"{o.ncu} is not a program; --ncu or $NCU gives the path of Nsight Compute")
     o.out.mkdir(parents=True, exist_ok=True)
     runs = []
     for path in map(pathlib.Path, o.files):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """page_tables.py [--check]: writes the generated tables of the stage pages, docs/stages/<stage>.md.
 
-The tables stand between <!-- BEGIN name --> and <!-- END name -->, and come from files in docs/measurements:
-  counted     what a launch of each variant asks of the memories: counts_512x768x256_nn.csv, written by tools/counts.c
-              on the CPU model. A variant of an earlier stage comes first, for comparison: the last of the stage before,
-              or the one that BESIDE names.
-  measured    times and rates: ladder_h200.txt, the ladder's own output.
+The tables stand between <!-- BEGIN name --> and <!-- END name -->. Their sources are files in docs/measurements:
+  counted     memory requests of a launch of each variant: counts_512x768x256_nn.csv, written by tools/counts.c on the
+              CPU model. The first variant of a table is of an earlier stage, for comparison: the last variant of the
+              previous stage, or the variant that BESIDE names.
+  measured    times and rates: ladder_h200.txt, the output of the ladder.
   occupancy   registers, shared memory, resident blocks: counts_occupancy_h200.csv, written by tools/counts.c on a GPU.
-With --check nothing is written, and a page that differs from its measurements is an error.
+With --check the script writes nothing, and a page that differs from its sources is an error.
 """
 import csv
 import pathlib
@@ -19,7 +19,7 @@ DOCS = pathlib.Path(__file__).absolute().parent.parent / "docs"
 COUNTS, OCCUPANCY, LADDER = "counts_512x768x256_nn.csv", "counts_occupancy_h200.csv", "ladder_h200.txt"
 BESIDE = {"async": "doublebuffered 128x256x8_16x8", "splitk": "async 64x128x16_8x8", "gemv": "splitk 4x32x128_4x4",
           "tma": "async 128x256x16_16x8"}
-WIDEST = 5  # variants that stand side by side; more of them stand one below the other
+WIDEST = 5  # the most variants with a column each; more variants have a line each
 
 
 def read_csv(name):
@@ -41,7 +41,7 @@ def source(text):
 
 
 def markdown(lines, left=1):
-    """The first line is the heading; `left` columns of text, the others are numbers."""
+    """The first line is the heading. The first `left` columns are texts, the others numbers."""
     rows = [f"| {' | '.join(line)} |" for line in lines]
     rows.insert(1, "|" + " --- |" * left + " ---: |" * (len(lines[0]) - left))
     return "\n".join(rows)
@@ -52,7 +52,7 @@ def ratio(a, b):
 
 
 def counters(cells):
-    """{heading: cell} of global memory, and the same of shared memory, FMAs and barriers."""
+    """{heading: cell} of FMAs and global memory, and {heading: cell} of shared memory, ratios and barriers."""
     c = {name: int(value) for name, value in cells.items() if name != "kernel"}
     results, flops = c["m"] * c["n"], 2 * c["m"] * c["n"] * c["k"]
     loads = c["global_load_requests"] + c["shared_load_requests"]

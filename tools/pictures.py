@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """pictures.py PICTURE [--out FILE] [--note TEXT] FILE...: draws the measurements as PNG, 900 pixels wide.
 
-The interpreter is the system's, which has Debian's python3-matplotlib. From the repository's root:
+The script runs with the system's interpreter, which finds Debian's python3-matplotlib. From the repository's root:
 
   cd docs/measurements
   ../../tools/pictures.py speedup  --out ../pictures/speedup.png  --note "NVIDIA H200, DATE" suite_h200.csv
@@ -10,9 +10,9 @@ The interpreter is the system's, which has Debian's python3-matplotlib. From the
   ../../tools/pictures.py roofline --out ../pictures/roofline.png traffic_h200.csv ladder_h200.json
   ../../tools/pictures.py accuracy --out ../pictures/accuracy.png --note "NVIDIA H200, DATE" accuracy_h200.csv
 
-The small print of a picture names its file, device and date. A file of ladder --json holds device and date; for a CSV
---note gives them. `pictures.py traffic` makes traffic_h200.csv from what Nsight Compute counted. Exit status: 0, or 2
-and one line on standard error.
+The small print of a picture names its file, device and date. A file of ladder --json holds device and date. For a CSV,
+--note gives them. `pictures.py traffic` makes traffic_h200.csv from the CSV output of Nsight Compute. The exit status is
+0, or 2 with one line on standard error.
 """
 import argparse
 import csv
@@ -24,7 +24,7 @@ import re
 import sys
 
 # Okabe and Ito's palette, which readers with a colour vision deficiency can tell apart: https://jfly.uni-koeln.de/color
-# A colour means the same in every picture.
+# A colour has one meaning in all pictures.
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION = "#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00"
 GREY, PALE = "#666666", "#dddddd"
 DPI = 100
@@ -42,7 +42,7 @@ def fail(message):
 
 
 def number(text):
-    """A number of a CSV or JSON field; None where there is none."""
+    """The number in a field of CSV or JSON, or None."""
     try:
         return float(text)
     except (TypeError, ValueError):
@@ -50,7 +50,7 @@ def number(text):
 
 
 def load(path):
-    """(context, rows) of a file of ladder --json or ladder --csv, which has no context. Wrong results are left out."""
+    """(context, rows) of a file of ladder --json, or of ladder --csv, which has no context. Skips wrong results."""
     try:
         text = pathlib.Path(path).read_text()
         if text.lstrip().startswith("{"):
@@ -118,7 +118,7 @@ def canvas(plt, height, title, small_print, width=WIDTH):
 
 
 def axes_at(figure, left, top, right, bottom):
-    """Axes whose frame has these distances from the figure's edges, in pixels."""
+    """Axes whose frame has these distances in pixels from the edges of the figure."""
     width, height = figure.get_size_inches() * DPI
     return figure.add_axes([left / width, bottom / height, (width - left - right) / width,
                             (height - top - bottom) / height])
@@ -130,7 +130,7 @@ def bare(axes, *sides):
 
 
 def save(plt, figure, path):
-    """PNG without matplotlib's name in it: the same data give the same file."""
+    """Saves a PNG without matplotlib's version, so that equal data give equal files."""
     try:
         figure.savefig(path, dpi=DPI, format="png", metadata={"Software": None}, pil_kwargs={"optimize": True})
     except OSError as error:
@@ -139,7 +139,7 @@ def save(plt, figure, path):
 
 
 def spread_out(wanted, distance, low, high):
-    """Ascending positions, moved as little as keeps them `distance` apart and between low and high."""
+    """Moves ascending positions so that neighbours differ by at least `distance` and all are between low and high."""
     moved = []
     for position in wanted:
         moved.append(max(position, moved[-1] + distance if moved else low))
@@ -198,7 +198,7 @@ def draw_speedup(arguments):
     groups = [group for group in groups if group[1]]
     lines = sum(1 + len(shapes) for _, shapes in groups)
     columns = [[], []]
-    for group in groups:  # the group that would take the first column past half of all lines begins the second
+    for group in groups:  # the second column begins with the group with which the first would exceed half of all lines
         first = sum(1 + len(shapes) for _, shapes in columns[0])
         columns[bool(columns[1]) or first + 1 + len(group[1]) > (lines + 3) // 2].append(group)
     deepest = max(sum(1 + len(shapes) for _, shapes in column) for column in columns)
@@ -382,13 +382,13 @@ def draw_rates(arguments):
 KERNEL = re.compile(r"sgemm_([a-z0-9]+)_\d+x\d+x\d+_\d+x\d+_[nt][nt]\b")
 BYTES, TIME = "dram__bytes.sum", "gpu__time_duration.sum"
 COLUMNS = ("kernel", "m", "n", "k", "dram_bytes", "time_ms")
-# Nsight Compute scales its units, each metric and version by itself; --print-units base is understood too.
+# Nsight Compute scales the unit of each metric, depending on its version. Unscaled units (--print-units base) work too.
 PREFIXES = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 SECONDS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1}
 
 
 def scaled(metric, text, unit):
-    """A metric's value in bytes or milliseconds."""
+    """The value of a metric in bytes or milliseconds."""
     value, unit = float(text.replace(",", "")), unit.strip()
     if metric == BYTES:
         return value * PREFIXES[re.fullmatch(r"([kmgt]?)(bytes?|b)", unit.lower())[1]]
@@ -396,7 +396,7 @@ def scaled(metric, text, unit):
 
 
 def counted(path):
-    """[(kernel, {metric: value})], one a launch, of the CSV that ncu prints: a line or a column a metric."""
+    """[(kernel, {metric: value})] for each launch in the CSV of ncu, which has a line or a column for each metric."""
     with open(path, newline="") as file:
         lines = list(csv.reader(line for line in file if not line.startswith("==")))
     launches, header, units = {}, None, {}
@@ -439,7 +439,7 @@ def write_traffic(arguments):
             lines = pathlib.Path(arguments.out).read_text().splitlines()
             if lines[:1] != [",".join(COLUMNS)]:
                 fail(f"{arguments.out}: not a file of pictures.py traffic")
-        for kernel, launches in rows.items():  # of several launches the mean
+        for kernel, launches in rows.items():  # a kernel with several launches has their mean
             moved, time = (sum(values) / len(launches) for values in zip(*launches))
             lines.append(f"{kernel},{m},{n},{k},{moved:.0f},{time:.9g}")
         pathlib.Path(arguments.out).write_text("\n".join(lines) + "\n")
@@ -502,7 +502,7 @@ def draw_roofline(arguments):
     axes.annotate(f"DRAM {bandwidth:.2f} TB/s", (start, start * bandwidth), color=BLUE, xytext=(-4, 6),
                   textcoords="offset points", rotation=math.degrees(math.atan2(y1 - y0, x1 - x0)),
                   rotation_mode="anchor", fontweight="bold")
-    # Left of the ridge there is room beside a point. Right of the ridge points lie close: their labels form a column.
+    # Left of the ridge a label is beside its point. Right of the ridge points are close, and their labels form a column.
     to_axes = axes.transData + axes.transAxes.inverted()
     crowd = [(rate, intensity) for rate, intensity, _, _ in ordered if intensity >= ridge]
     at = spread_out([to_axes.transform((intensity, rate))[1] for rate, intensity in crowd], 0.056, 0.02, 0.9)
@@ -568,7 +568,7 @@ def draw_accuracy(arguments):
     for mode, label, colour, marker, style in MODES:
         of = {k: geometric_mean(values) for k, values in errors.get(mode, {}).items() if min(values) > 0}
         if of:
-            over = mode in ("cublas", "chain")  # its line lies on strict's: both are seen
+            over = mode in ("cublas", "chain")  # its line is on that of strict, so it has hollow markers
             axes.plot(sorted(of), [of[k] for k in sorted(of)], color=colour, marker=marker, linestyle=style,
                       markersize=8 if over else 5, markerfacecolor="none" if over else colour,
                       linewidth=1.2 if over else 3 if mode == "strict" else 1.8)
@@ -617,8 +617,8 @@ def main():
     accuracy.add_argument("--input", default="uniform", metavar="NAME", help="one of accuracy --help (default uniform)")
 
     traffic = commands.add_parser("traffic", help="DRAM traffic of each kernel, from ncu's CSV", description=(
-        "From the output of `ncu --csv --clock-control none --metrics dram__bytes.sum,gpu__time_duration.sum "
-        "counts_cuda M N K NN`: a CSV for the roofline. Launches that are no variant's are left out and named."))
+        "Makes a CSV for the roofline from the output of `ncu --csv --clock-control none --metrics "
+        "dram__bytes.sum,gpu__time_duration.sum counts_cuda M N K NN`. Names the kernels that are not of a variant."))
     traffic.add_argument("--size", nargs=3, type=int, required=True, metavar=("M", "N", "K"), help="the size launched")
     traffic.add_argument("--append", action="store_true", help="keep the rows that the file has, for a second size")
     traffic.add_argument("--out", default="traffic.csv", metavar="FILE", help="the CSV (default traffic.csv)")

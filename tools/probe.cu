@@ -1,5 +1,5 @@
-/* One group of 16 products and an accumulator, on tensor cores, with inputs made for one question each. All rows of A
-   are the same, and all columns of B, so that every result is d = c + a[0] b[0] + ... + a[15] b[15]. */
+/* probe.cu: adds 16 products to an accumulator on tensor cores, with inputs that each test one property. All rows of A
+   are equal, and all columns of B, so every result is d = c + a[0] b[0] + ... + a[15] b[15]. */
 #include "tools/probe.h"
 
 #include <cmath>
@@ -37,9 +37,9 @@ struct Dot {
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                        \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 
-/* A warpgroup. NaN stands for what the code in use has not. */
+/* Runs one warpgroup. The result is NaN if the code in use lacks the engine. */
 __global__ void __launch_bounds__(128) multiply(Dot dot, Engine engine, Format format, float *out) {
-  const int k = threadIdx.x % 4 * 2; /* the first of the thread's own k in each half */
+  const int k = threadIdx.x % 4 * 2; /* the first k of the thread in each half */
   uint32_t a[4], b[2];
   float d[4] = {dot.c, dot.c, dot.c, dot.c};
   bool known = false;
@@ -75,22 +75,22 @@ __global__ void __launch_bounds__(128) multiply(Dot dot, Engine engine, Format f
     *out = known ? d[0] : NAN;
 }
 
-/* A power of two, or its negative, in a format that has it, as a subnormal too. */
+/* A power of two or its negative in a format, which may be a subnormal. */
 uint16_t power(Format format, int exponent, bool negative = false) {
   const int bias = format == FP16 ? 15 : 127, bits = format == FP16 ? 10 : 7, field = exponent + bias;
   const int word = field > 0 ? field << bits : 1 << (bits - 1 + field);
   return (uint16_t)(word | (negative ? 0x8000 : 0));
 }
 
-/* One format on one engine; the first error stays. */
+/* One format on one engine. `error` keeps the first error. */
 struct Probe {
   Engine engine;
   Format format;
   float *out;
   cudaError_t error = cudaSuccess;
 
-  /* c plus so many products of 2^exponent each, negative or not, from product `first` on; before them 1 if first is
-     1. */
+  /* The sum of c and `count` products of +-2^exponent, which begin at product number `first`. If first is 1, product 0
+     is 1. */
   float sum(float c, int first, int count, int exponent, bool negative = false) {
     Dot dot;
     memset(&dot, 0, sizeof dot);
@@ -114,7 +114,8 @@ struct Probe {
     return d;
   }
 
-  /* So many equal addends as make 2^-23 together are added to 1, which is c or a product: how small may each be? */
+  /* The largest number of bits b such that 1, in C or as a product, plus equal addends of 2^-b with the sum 2^-23 exceeds
+     1. */
   int bits_beside(bool product) {
     int bits = 22;
     while (bits < 27 - product && sum(product ? 0.0f : 1.0f, product, 1 << (bits - 22), -(bits + 1)) > 1.0f)
@@ -133,7 +134,7 @@ struct Probe {
     }
     printf("accumulate: %s %s: addends count down to 2^-%d beside 1 in C, 2^-%d beside a product of 1\n", name, type,
            bits_beside(false), bits_beside(true));
-    /* 7 * 2^-25 are 1.75 units in the last place of 1; 2^-28 is below what is kept. */
+    /* 7 * 2^-25 is 1.75 units in the last place of 1. 2^-28 is below the last bit that is kept. */
     printf("accumulate: %s %s: a sum of 1 + 1.75 units is %s, of -1 - 1.75 units %s\n", name, type,
            three == 1 + ulp       ? "cut to 1"
            : three == 1 + 2 * ulp ? "rounded to 2"
@@ -144,7 +145,7 @@ struct Probe {
     printf("accumulate: %s %s: 1 - 2^-28 is %s\n", name, type,
            sum(1.0f, 0, 1, -28, true) == 1.0f ? "1: addends are cut toward zero, or lost"
                                               : "below 1: addends are cut down");
-    /* An input below the least normal number, times a power that brings it back; and a result that is subnormal. */
+    /* A subnormal input times a power of two that makes the product normal; and a subnormal result. */
     const int low = format == FP16 ? -20 : -130;
     Dot dot;
     memset(&dot, 0, sizeof dot);

@@ -1,4 +1,4 @@
-/* probe.h: how the current device's tensor cores add. */
+/* probe.h: tests how the tensor cores of the current device add. */
 #ifndef PROBE_H
 #define PROBE_H
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* Prints what it finds, in lines that start with "accumulate:". 0, or a cudaError_t. */
+/* Prints the results of the tests, in lines that start with "accumulate:". Returns 0 or a cudaError_t. */
 int probe_print(void);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""readme_tables.py [--check]: writes README.md's generated parts from the variant table and the committed measurements.
+"""readme_tables.py [--check]: writes the generated parts of README.md from the variant table and the committed measurements.
 
-The headline and the stages table stand between <!-- BEGIN name --> and <!-- END name -->. They come from SGEMM_STAGES and
-SGEMM_VARIANTS in sgemm/variants.h and from docs/measurements/ladder_h200.txt, suite_h200.csv and suite_tensor_h200.csv, the
-ladder's own output. A stage without a measurement is marked "not measured". With --check nothing is written, and a README
-that differs is an error.
+The headline and the stages table stand between <!-- BEGIN name --> and <!-- END name -->. Their sources are SGEMM_STAGES
+and SGEMM_VARIANTS in sgemm/variants.h, and the ladder's output in docs/measurements: ladder_h200.txt, suite_h200.csv and
+suite_tensor_h200.csv. A stage without a measurement is marked "not measured". With --check the script writes nothing, and
+a README that differs from its sources is an error.
 """
 import csv
 import math
@@ -32,7 +32,7 @@ def variants(source):
 
 
 def measurements(text):
-    """The line that says how it was measured, the device's line, and {kernel: (TFLOP/s, % of peak, % of cuBLAS)}."""
+    """The lines of the command, the problem and the device, and {kernel: (TFLOP/s, % of peak, % of cuBLAS)}."""
     provenance, problem, device, _, *lines = text.splitlines()
     rows = {}
     for line in lines:
@@ -43,7 +43,7 @@ def measurements(text):
 
 
 def rows_of(text, variant, state="cold"):
-    """{shape: row} of a variant in the suite's CSV. Files of version 0.1 say hot for warm."""
+    """{shape: row} of a variant in the suite's CSV. In files of version 0.1 the mode is hot instead of warm."""
     return {row["shape"]: row for row in csv.DictReader(text.splitlines())
             if row["variant"] == variant and row["mode"].replace("hot", "warm") == state}
 
@@ -61,7 +61,7 @@ def mean(rows):
 
 
 def headline(suite, tensor):
-    """The two sentences: strict fp32 and tensor cores, both of sgemm_run() itself."""
+    """Two list items, strict fp32 and tensor cores, with the rates of sgemm_run(), and their sources."""
     own, cublas = rows_of(suite, "production"), rows_of(suite, "cublas")
     low, high = (pick(own, key=lambda shape: speed_up(own[shape])) for pick in (min, max))
     lines = [f"- **Strict fp32: {mean(own.values()):.2f} times the speed of cuBLAS SGEMM**, the geometric mean over {len(own)} shapes, "
@@ -70,11 +70,12 @@ def headline(suite, tensor):
              f"{rate(cublas['sq4096']):.1f}."]
     own = rows_of(tensor, "production_tensor")
     large = [row for row in own.values() if min(int(row[size]) for size in "mnk") >= 512]
-    lines += [f"- **Tensor cores at fp32 accuracy: {mean(large):.1f} times**, over the {len(large)} of these shapes with m, n and k of 512 "
-              f"and more.", f"  {rate(own['sq4096']):.0f} TFLOP/s at 4096 cubed, no less accurate than cuBLAS SGEMM "
-              f"([the rule](docs/stages/tensor.md#accuracy))."]
-    return "\n".join(lines + ["", "`sgemm_run()` on one NVIDIA H200, L2-cold, with the workspace that it asks for, beside cuBLAS 13.1 in the same "
-                              "run:", "[docs/notebook/suite.md](docs/notebook/suite.md) has each shape, commands and dates."])
+    lines += [f"- **Tensor cores at fp32 accuracy: {mean(large):.1f} times the speed of cuBLAS SGEMM**, the geometric mean over the "
+              f"{len(large)} of these", f"  shapes with m, n and k of 512 and more. {rate(own['sq4096']):.0f} TFLOP/s at 4096 cubed. "
+              "The errors keep the rule against those of cuBLAS", "  SGEMM ([rule and inputs](docs/stages/tensor.md#accuracy))."]
+    return "\n".join(lines + ["", "`sgemm_run()` with the workspace that `sgemm_workspace_query()` asks for, against cuBLAS 13.1 in the same run, on one",
+                              "NVIDIA H200, L2-cold. Sources: [suite_h200.csv](docs/measurements/suite_h200.csv) and",
+                              "[suite_tensor_h200.csv](docs/measurements/suite_tensor_h200.csv). [docs/variants.md](docs/variants.md) lists each shape."])
 
 
 def stage_table(ideas, rows, measured):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """registers.py: writes docs/measurements/registers_*.csv, the registers and the static shared memory of every kernel.
 
-Called as registers.py [NVCC]; needs no GPU. Each line is a variant: the registers of a thread for the ops NN, NT, TN
-and TT, then the bytes of static shared memory of a block for the same. tools/ladder_model.h includes the files as they
-are, hence the comment and the commas at the ends. The line of a variant that the table no longer has does not compile;
-a variant without a line has no occupancy in the ladder.
+The call is registers.py [NVCC]. It needs no GPU. Each line of a file has a variant, the registers of a thread for the ops
+NN, NT, TN and TT, and the bytes of static shared memory of a block for these ops. tools/ladder_model.h includes the files
+in an array, so they begin with a C comment, and their lines end with commas. A line of a variant that the table no longer
+has does not compile. A variant without a line has no occupancy in the ladder.
 """
 import pathlib
 import re
@@ -27,7 +27,7 @@ def measure(nvcc, arch):
     kernels = {}
     for variant, op, registers, rest in KERNEL.findall(log):
         shared = re.search(r"(\d+) bytes smem", rest)
-        if variant.startswith("tma") and not shared:  # no mbarriers: no body on this architecture
+        if variant.startswith("tma") and not shared:  # without mbarriers the kernel has no body on this architecture
             continue
         kernels.setdefault(variant, {})[op] = (int(registers), int(shared[1]) if shared else 0)
     names = re.findall(r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+),", (ROOT / "sgemm/variants.h").read_text())

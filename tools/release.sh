@@ -1,7 +1,7 @@
 #!/bin/bash
-# release.sh [DIRECTORY]: makes a release of the committed tree: the tag vVERSION, and in DIRECTORY (dist by default) the one-file
-# header sgemm-VERSION.h and the sources sgemm-VERSION.tar.gz. VERSION is sgemm.h's. Refuses where the tree has uncommitted
-# changes, where MODULE.bazel or CHANGELOG.md name another version, or where the changelog has no date for it. Pushes nothing.
+# release.sh [DIRECTORY]: tests the committed tree, makes the tag vVERSION, and writes the single-file header sgemm-VERSION.h and
+# the sources sgemm-VERSION.tar.gz to DIRECTORY (default: dist). VERSION is that of sgemm.h. Stops if the tree has uncommitted
+# changes, if MODULE.bazel or CHANGELOG.md has another version, or if the changelog has no date for it. Pushes nothing.
 set -euo pipefail
 cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/.."
 die() { echo "release.sh: $*" >&2; exit 2; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""single_header.py ROOT [OUT]: writes the one sgemm.h that holds everything: ROOT/sgemm.h with each file that it includes by
-quotes in the include's place, once. `./bazelw build //:single_header` calls it; the result is never edited nor kept in the tree.
+"""single_header.py ROOT [OUT]: writes the single-file sgemm.h. It replaces each quoted include in ROOT/sgemm.h by its file, once.
+`./bazelw build //:single_header` calls the script. The result is neither edited nor kept in the tree.
 """
 import os
 import pathlib
@@ -9,14 +9,14 @@ import sys
 
 
 def inlined(root, path, seen):
-    """The lines of a file, with quoted includes of files under root replaced by their lines; again included: by nothing."""
+    """The lines of a file. Lines of an included file replace its first include; later includes of it are removed."""
     lines = []
     for line in (root / path).read_text().splitlines():
         include = re.match(r'\s*#\s*include "([^"]+)"', line)
         if not include:
             lines.append(line)
             continue
-        # A quoted name is looked for beside the file that includes it, then in the root.
+        # The path of a quoted include is relative to the including file, or else to the root.
         names = (os.path.normpath(pathlib.PurePath(path).parent / include[1]), include[1])
         name = next(name for name in names if (root / name).exists())
         if name not in seen:

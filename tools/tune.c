@@ -1,14 +1,16 @@
-/* tune.c: measures plans on a GPU and fits to their times the calibration that sgemm_select() estimates times with.
+/* tune.c: measures plans on a GPU, and fits to their times the calibration constants with which sgemm_select() estimates.
 
-     tune measure FILE.csv [SHAPES.csv]   times the plans of every compiled variant on this GPU, for shapes of its own
-                                          or of a file with columns name,m,n,k,batch,op; appends to FILE
-     tune check FILE.csv                  says how far the plans with the least estimated time are from the fastest ones
-     tune fit FILE.csv                    prints the constants that make the estimated times fit the measured ones, to
-                                          replace what stands between BEGIN calibration and END calibration in
+     tune measure FILE.csv [SHAPES.csv]   times plans of every compiled variant on this GPU, for built-in shapes or those
+                                          of a file with the columns name,m,n,k,batch,op; appends the times to FILE.csv
+     tune check FILE.csv                  prints how much slower the plans with the least estimated time are than the
+                                          fastest measured plans; needs no GPU
+     tune fit FILE.csv                    prints the constants with which the estimated times fit the measured times, to
+                                          replace the text between BEGIN calibration and END calibration in
                                           sgemm/select/calibration_h200.h, and checks them; needs no GPU
 
-   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds. A file of version 0.1 has ranks
-   and planes in place of the three of the plan; planes of a variant of tma is its stream_k there, where 1 means off. */
+   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds. A file of version 0.1 has `ranks`
+   in place of cluster_k and `planes` in place of split_k and stream_k. In such a file `planes` of a tma variant is
+   stream_k, where 1 means off. */
 #include "sgemm.h"
 #include "sgemm/geometry.h"
 #include "sgemm/args.h"
@@ -24,7 +26,7 @@
 #include "sgemm/select/cost.h"
 #include "sgemm/select/select.h"
 
-enum { WORKSPACE_BYTES = 768 << 20 }; /* with which plans are timed */
+enum { WORKSPACE_BYTES = 768 << 20 }; /* workspace of the timed plans */
 
 static int fail(const char *what, const char *why) {
   fprintf(stderr, "tune: %s: %s\n", what, why);
@@ -40,7 +42,7 @@ static int fail(const char *what, const char *why) {
 enum { OPERAND_FLOATS = 64 << 20, RESULT_FLOATS = 48 << 20 };
 enum { SAMPLES = 3 };
 #define SAMPLE_MS 0.7
-#define SLOWEST 2.5 /* over the time of the fastest plan of a shape so far: a slower plan is not written */
+#define SLOWEST 2.5 /* a plan that takes longer than so many times the fastest of its shape so far is not written */
 
 /* All shapes use the same memory. */
 typedef struct bench {
@@ -52,7 +54,7 @@ typedef struct bench {
   FILE *out;
 } bench;
 
-/* Mean time of `count` calls behind one another in microseconds; negative for an error. */
+/* The mean time of `count` consecutive calls in microseconds; negative after an error. */
 static double timed(bench *b, const sgemm_plan *plan, const sgemm_params *p, int count) {
   float ms = -1.0f;
   int i, bad = cudaEventRecord(b->start, b->stream) != cudaSuccess;
@@ -68,7 +70,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Times a plan unless a first look shows it more than three times slower than *best. */
+/* Times a plan, unless two first calls take more than three times *best. */
 static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p, const char *op, double *best) {
   double sample[SAMPLES], us;
   int i;
@@ -91,7 +93,7 @@ static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p,
   return 0;
 }
 
-/* Times a plan if it is possible and its workspace fits. */
+/* Times a plan if the device can run it and its workspace fits. */
 static int consider(bench *b, sgemm_plan *plan, const sgemm_params *p, const char *op, double *best) {
   const sgemm__args args = sgemm__args_of(p);
   if (!sgemm__possible(plan, &b->device))
@@ -100,7 +102,7 @@ static int consider(bench *b, sgemm_plan *plan, const sgemm_params *p, const cha
   return sgemm_plan_workspace(plan, p) <= p->workspace_bytes ? measure_plan(b, plan, p, op, best) : 0;
 }
 
-/* A variant of tma: without stream-K, with as many blocks as are resident, and with a multiple of the tiles. */
+/* Times a variant of tma: without stream-K, with all resident blocks, and with a multiple of the number of tiles. */
 static int measure_tma(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const int slots = b->device.multiprocessors * v->resident;
@@ -117,7 +119,7 @@ static int measure_tma(bench *b, sgemm_variant variant, const sgemm_params *p, c
   return status;
 }
 
-/* Any other variant: cluster sizes, and split-K up to four waves of the SMs, in steps of a half to a doubling. */
+/* Times any other variant: cluster sizes, and split-K up to four blocks per SM. */
 static int measure_splits(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
   static const int SPLIT_K[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -126,15 +128,15 @@ static int measure_splits(bench *b, sgemm_variant variant, const sgemm_params *p
   int i, status = 0;
   for (plan.cluster_k = 1; plan.cluster_k <= 8; plan.cluster_k *= 2)
     for (i = 0; i < (int)(sizeof SPLIT_K / sizeof *SPLIT_K) && status == 0; i++) {
-      const int shares = plan.cluster_k * SPLIT_K[i]; /* of a tile's k */
+      const int parts = plan.cluster_k * SPLIT_K[i]; /* parts of a tile's k */
       plan.split_k = SPLIT_K[i];
-      if (shares == 1 || (tiles * shares <= 4.0 * b->device.multiprocessors && 2 * shares * v->BK <= p->k))
+      if (parts == 1 || (tiles * parts <= 4.0 * b->device.multiprocessors && 2 * parts * v->BK <= p->k))
         status = consider(b, &plan, p, op, best);
     }
   return status;
 }
 
-/* Every plan that may be among the fastest. */
+/* Times every plan of a shape that may be among the fastest. */
 static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batch, const char *op) {
   sgemm_params p = sgemm_params_init(op[0] == 'T' ? SGEMM_T : SGEMM_N, op[1] == 'T' ? SGEMM_T : SGEMM_N, m, n, k);
   double best = 1e9;
@@ -147,7 +149,7 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
   p.workspace_bytes = WORKSPACE_BYTES;
   if (m * k * batch > OPERAND_FLOATS || k * n * batch > OPERAND_FLOATS || m * n * batch > RESULT_FLOATS)
     return 0;
-  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0 && status == 0; i--) { /* the fast ones first */
+  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0 && status == 0; i--) { /* the fastest variants first */
     const sgemm_variant variant = (sgemm_variant)i;
     if (sgemm_compiled(variant))
       status = sgemm_variant_get(variant)->uses_tma ? measure_tma(b, variant, &p, op, &best)
@@ -156,7 +158,7 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
   return status;
 }
 
-/* Shapes of all kinds, powers of two and others, with the ops in rotation. */
+/* Times built-in shapes of all kinds, powers of two and others, with the op pairs in rotation. */
 static int measure_all(bench *b) {
   static const int SQUARES[] = {96,   160,  224,  320,  333,  448,  640,  777,  896,
                                 1152, 1280, 1555, 1920, 2560, 2777, 3200, 4001, 5120};
@@ -235,8 +237,8 @@ static int measure(const char *path, const char *shapes) {
 
 #endif
 
-/* The GPU; where there is none, the H200 that the committed times were measured on. Only what the estimate uses is
-   set. */
+/* The properties of the GPU, or, without one, of the H200 on which the committed times were measured. Only the
+   properties that the estimate uses are set. */
 static sgemm_device tuned_device(void) {
   sgemm_device d;
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
@@ -276,7 +278,7 @@ typedef struct sample {
   sgemm_params p;
   sgemm_plan plan;
   double us, weight, estimated;
-  int shape; /* samples of one shape have one number and follow each other */
+  int shape; /* number of the shape; samples of one shape follow each other */
 } sample;
 
 typedef struct samples {
@@ -292,7 +294,7 @@ static int variant_named(const char *name) {
   return v;
 }
 
-/* A line of times of either version, whose variant is known, as params, plan and microseconds; 0 if it is none. */
+/* Parses a line of times of either version. Returns 0 if it is none, or if its variant is unknown. */
 static int parse_sample(sample *t, const char *line) {
   char name[64], op[3];
   long long m, n, k, batch;
@@ -324,7 +326,7 @@ static int same_shape(const sgemm_params *a, const sgemm_params *b) {
          a->op_b == b->op_b;
 }
 
-/* A variant that the table no longer has is passed over. */
+/* Reads the times of a file. Skips variants that the table no longer has. */
 static int read_samples(samples *s, const char *path) {
   char line[256];
   int i, first = 0;
@@ -345,7 +347,7 @@ static int read_samples(samples *s, const char *path) {
     s->all[s->count++] = t;
   }
   fclose(f);
-  /* The order among the fastest plans matters most: a plan at twice the least time weighs a quarter. */
+  /* The order of the fastest plans matters most: a plan with twice the least time has a quarter of the weight. */
   for (i = 0; i <= s->count; i++)
     if (i == s->count || s->all[i].shape != s->all[first].shape) {
       double least = 1e30;
@@ -359,14 +361,14 @@ static int read_samples(samples *s, const char *path) {
   return s->count > 0 ? 0 : fail(path, "no times of variants that the table has");
 }
 
-/* Microseconds. */
+/* The estimated time of a sample in microseconds. */
 static double estimate(const sample *t, const sgemm_device *device, const calibration *c) {
   const sgemm__problem q = sgemm__problem_of(&t->p, device, &c->common);
   const sgemm__candidate r = sgemm__candidate_of(t->plan.variant, &c->variants[t->plan.variant], &q, &c->common);
   return sgemm__cost(&t->plan, &r, &q, &c->common) / device->clock_mhz;
 }
 
-/* Weighted mean square of the logarithm of estimated over measured time; of one variant's samples, or of all for -1. */
+/* The weighted mean square of log(estimated / measured time) of one variant's samples, or of all samples for -1. */
 static double misfit(const samples *s, const calibration *c, int variant) {
   double sum = 0.0;
   int i;
@@ -379,7 +381,7 @@ static double misfit(const samples *s, const calibration *c, int variant) {
   return sum / s->count;
 }
 
-/* Moves one constant by factors of 1 +- step while that makes the fit better. */
+/* Multiplies one constant by 1 + step, or divides it, as long as the misfit falls. */
 static void improve(const samples *s, const calibration *c, double *constant, int variant, double step) {
   double now = misfit(s, c, variant);
   int way, moves;
@@ -397,14 +399,14 @@ static void improve(const samples *s, const calibration *c, double *constant, in
     }
 }
 
-/* A plan of the report with its times. */
+/* Prints a plan of the report with its times. */
 static void print_sample(const char *what, const sample *t, const char *end) {
   fprintf(stderr, "%s %s cluster_k %d split_k %d stream_k %d %.1f us (estimated %.1f)%s", what,
           sgemm_variant_get(t->plan.variant)->name, t->plan.cluster_k, t->plan.split_k, t->plan.stream_k, t->us,
           t->estimated, end);
 }
 
-/* How much slower the plan of the least estimated time is than the fastest measured, over the shapes. */
+/* Prints how much slower the plans with the least estimated time are than the fastest measured plans. */
 static void report(samples *s, const calibration *c) {
   double log_sum = 0.0, worst = 1.0;
   int i, first = 0, shapes = 0, worst_at = 0;
@@ -454,7 +456,7 @@ static int check(const char *path) {
 typedef struct constant {
   const char *name, *format;
   double *value;
-  int fitted; /* 0: its value is from other measurements */
+  int fitted; /* 0: the value is from other measurements */
 } constant;
 
 enum { CONSTANTS = 12 };
@@ -474,7 +476,7 @@ static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   memcpy(list, all, sizeof all);
 }
 
-/* 1 if a variant gets an entry: it was measured, now or before. */
+/* 1 if a variant gets an entry in the calibration: it has samples, or an entry so far. */
 static int has_entry(const samples *s, sgemm_variant variant) {
   int i;
   for (i = 0; i < s->count; i++)
@@ -488,8 +490,8 @@ static int has_entry(const samples *s, sgemm_variant variant) {
   return 1;
 }
 
-/* The text between BEGIN calibration and END calibration. The line of a variant in SGEMM_ESTIMATED that has an entry
-   now has to be deleted there. */
+/* Prints the text between BEGIN calibration and END calibration. A variant with an entry must not be in SGEMM_ESTIMATED.
+   */
 static void print_calibration(const samples *s, calibration *c) {
   constant list[CONSTANTS];
   char text[128];

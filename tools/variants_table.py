@@ -3,12 +3,12 @@
 
 The tables stand between <!-- BEGIN name --> and <!-- END name -->:
   variants  every variant of sgemm/variants.h with its reason, and the suite shapes for which sgemm_run() selects it
-  tensor    the same of the tensor-core variants
+  tensor    every tensor-core variant with its reason, and the suite shapes for which sgemm_run() selects it
   stages    the fastest variant at 4096 x 4096 x 4096 of each stage that the production build leaves out
-They come from files in docs/measurements: suite_h200.csv, suite_tensor_h200.csv and ladder_h200.txt, the ladder's own
-output. A plan has the columns cluster_k, split_k and stream_k, or, in files of version 0.1, ranks and planes. The
-column mode is warm or cold, in files of version 0.1 hot or cold.
-With --check nothing is written, and a page that differs from its sources is an error.
+Their sources are the ladder's output in docs/measurements: suite_h200.csv, suite_tensor_h200.csv and ladder_h200.txt. A
+plan has the columns cluster_k, split_k and stream_k, or, in files of version 0.1, ranks and planes. The column mode is
+warm or cold, in files of version 0.1 hot or cold.
+With --check the script writes nothing, and a page that differs from its sources is an error.
 """
 import csv
 import math
@@ -24,7 +24,7 @@ MODES = {"production_tensor": "`SGEMM_TENSOR`", "production_tensor_full": "`SGEM
 
 
 def rows_of(table):
-    """[[cell]] of an X-macro table of sgemm/variants.h; text cells without their quotes."""
+    """[[cell]] of an X-macro table of sgemm/variants.h. Text cells have no quotes."""
     text = (ROOT / "sgemm" / "variants.h").read_text()
     body = re.search(rf"#define {table}\(X\)((?:.*\\\n)+.*)", text)[1]
     rows = re.findall(r'X\(((?:[^()"]|"[^"]*")*)\)', body)
@@ -45,7 +45,7 @@ def is_cold(cells):
 
 
 def plan_of(cells):
-    """The fields of the plan that are on: "split_k 8", "stream_k 132"; empty where none is."""
+    """The fields of the plan that are on, such as "split_k 8" or "stream_k 132", or an empty text."""
     number = {key: int(float(cells.get(key) or 0)) for key in ("cluster_k", "split_k", "stream_k", "ranks", "planes")}
     if "ranks" in cells:
         stream = number["planes"] if cells["picked"].startswith("sgemm_tma_") else 1
@@ -76,7 +76,7 @@ def link(name):
 
 
 def markdown(lines, numbers):
-    """The first line is the heading; the last `numbers` columns are numbers."""
+    """The first line is the heading. The last `numbers` columns are numbers, the others texts."""
     rows = [f"| {' | '.join(line)} |" for line in lines]
     rows.insert(1, "|" + " --- |" * (len(lines[0]) - numbers) + " ---: |" * numbers)
     return "\n".join(rows)
@@ -87,7 +87,7 @@ def paragraph(text):
 
 
 def shape_lines(head, shapes):
-    """A line a shape; the cells of `head` stand in the first one alone."""
+    """A line for each shape. Only the first line has the cells of `head`."""
     return [(head if i == 0 else [""] * len(head)) + [shape, plan, f"{cold:.2f}", f"{warm:.2f}"]
             for i, (_, shape, plan, cold, warm) in enumerate(shapes)]
 
