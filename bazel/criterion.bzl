@@ -6,13 +6,13 @@ load("//bazel:copts.bzl", "SGEMM_COPTS")
 load("//bazel:cuda.bzl", "requires_cuda")
 
 def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [], tags = None, target_compatible_with = [], **kwargs):
-    """NAME_bin is Criterion's binary, for a debugger or by hand; NAME runs it with that many cases at a time."""
+    """NAME_bin is the binary with Criterion, for a debugger. The test NAME runs it with `jobs` cases at a time."""
     cc_binary(
         name = name + "_bin",
         testonly = True,
         srcs = srcs,
         copts = SGEMM_COPTS,
-        # With -c opt the linker drops what nobody refers to: all of Criterion's tests, and the run passes.
+        # With -c opt the linker removes unreferenced sections, Criterion's tests among them, and a run without tests passes.
         linkopts = ["-Wl,--no-gc-sections"],
         local_defines = local_defines,
         tags = ["manual"],
@@ -35,8 +35,8 @@ def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [
     )
 
 def cuda_criterion_test(name, tags = [], **kwargs):
-    """One case at a time and no other test beside it, since each case is a process with a CUDA context of its own; never from
-    the cache, since a run that found no GPU says nothing about the next."""
+    """Runs one case at a time and no other test beside it, because each case is a process with its own CUDA context. The
+    result is never cached, because a run without a GPU says nothing about the next run."""
     criterion_test(
         name = name,
         jobs = 1,

@@ -1,10 +1,10 @@
 #!/bin/bash
-# criterion_test.sh BINARY OPTION...: runs a Criterion binary as Bazel expects of a test: results of each case in
-# XML_OUTPUT_FILE, and only the cases that --test_filter=SUITE/CASE names. For each case that fails it prints the command
-# that repeats this case alone.
+# criterion_test.sh BINARY OPTION...: runs a Criterion binary as a Bazel test. It writes the result of each case to
+# XML_OUTPUT_FILE, and runs only the cases that --test_filter=SUITE/CASE names. For each case that fails it prints the
+# command that repeats this case alone.
 set -- "$@" ${XML_OUTPUT_FILE:+"--xml=$XML_OUTPUT_FILE"} ${TESTBRIDGE_TEST_ONLY:+"--filter=$TESTBRIDGE_TEST_ONLY"}
 
-# OpenBLAS's threads would spin while the CPU model runs.
+# OpenBLAS's threads would busy-wait while the CPU model runs.
 export OPENBLAS_NUM_THREADS=1
 
 log=$(mktemp)

@@ -1,11 +1,11 @@
-"""CUDA rules by the names and attributes of bazel-contrib's rules_cuda: a user who has it swaps the load line."""
+"""CUDA rules with the names and attributes of bazel-contrib's rules_cuda. A user of rules_cuda changes only the load line."""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@cuda//:defs.bzl", "CUDA_FOUND")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_test")
 
 def requires_cuda():
-    """For target_compatible_with: without a toolkit the target is skipped by wildcards."""
+    """A value for target_compatible_with: without a CUDA toolkit, wildcards skip the target."""
     return [] if CUDA_FOUND else [Label("@platforms//:incompatible")]
 
 _ArchsInfo = provider(fields = ["gencode"])
@@ -23,7 +23,7 @@ def _cuda_archs_impl(ctx):
 
 cuda_archs = rule(
     implementation = _cuda_archs_impl,
-    doc = "Specs separated by ';', each [VIRTUAL:]CODE,CODE...; without VIRTUAL the first code's own.",
+    doc = "Specs separated by ';', each [VIRTUAL:]CODE,CODE...; VIRTUAL is by default that of the first CODE.",
     build_setting = config.string(flag = True),
 )
 
@@ -32,7 +32,7 @@ def _compile(ctx, src, context, cc_toolchain):
     args = ctx.actions.args()
     args.add_all(ctx.attr._archs[_ArchsInfo].gencode)
     args.add_all(["-G", "-g"] if ctx.var["COMPILATION_MODE"] == "dbg" else ["-O3", "-lineinfo"])
-    args.add("--compress-mode=size")  # a third of the size, decompressed once as the first kernel loads
+    args.add("--compress-mode=size")  # reduces the object to a third; the driver decompresses it when it loads the first kernel
     args.add_all(["-fPIC"] + ctx.fragments.cpp.copts, format_each = "-Xcompiler=%s")
     args.add(cc_toolchain.compiler_executable, format = "-ccbin=%s")
     args.add_all(context.defines, format_each = "-D%s")
@@ -98,7 +98,7 @@ _cuda_library = rule(
         "defines": attr.string_list(),
         "local_defines": attr.string_list(),
         "copts": attr.string_list(doc = "for nvcc"),
-        "host_copts": attr.string_list(doc = "for the host compiler behind it"),
+        "host_copts": attr.string_list(doc = "for nvcc's host compiler"),
         "linkopts": attr.string_list(),
         "alwayslink": attr.bool(),
         "_archs": attr.label(default = "//bazel:archs"),
@@ -115,12 +115,12 @@ _cuda_library = rule(
 )
 
 def cuda_library(name, **kwargs):
-    """A static library of .cu files for cc_* and cuda_* rules; incompatible, like all that links it, without a toolkit."""
+    """A static library of .cu files for cc_* and cuda_* rules. Without a CUDA toolkit it and its dependents are incompatible."""
     kwargs.setdefault("target_compatible_with", requires_cuda())
     _cuda_library(name = name, **kwargs)
 
 def _linked(rule, name, srcs, deps, defines, local_defines, copts, host_copts, **kwargs):
-    """Bazel's binary or test rule around a hidden library of the .cu files."""
+    """A cc_binary or cc_test that links a private library of the .cu files."""
     cuda_library(
         name = "_" + name,
         testonly = rule == cc_test,

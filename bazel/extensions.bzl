@@ -1,4 +1,4 @@
-"""The repositories of //bazel:repositories.bzl that no registry has, for MODULE.bazel."""
+"""For MODULE.bazel: the repositories of //bazel:repositories.bzl that are in no registry."""
 
 load("//bazel:local_cuda.bzl", "local_cuda")
 load("//bazel:local_stages.bzl", "local_stages")

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Starts the CUDA build of the example that this script is linked as where that was built and a GPU is there, else the CPU build.
+# launch.sh ARGUMENT...: Bazel links this script as the program NAME. Starts NAME_cuda if it was built and a GPU is there, else
+# NAME_cpu.
 if [[ -x ${0}_cuda ]] && compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
   exec "${0}_cuda" "$@"
 fi

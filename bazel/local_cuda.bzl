@@ -1,10 +1,10 @@
 """The CUDA toolkit of this machine as a repository.
 
-Looked for in $CUDA_PATH, beside the nvcc on PATH, and in /usr/local/cuda. Where there is none, every target exists and is
-incompatible: wildcards skip what needs CUDA, and analysis never fails.
+The rule looks in $CUDA_PATH, beside the nvcc on PATH, and in /usr/local/cuda. Without a toolkit every target exists and is
+incompatible, so that wildcards skip targets that need CUDA, and analysis does not fail.
 """
 
-# nvcc names its temporary files after its process id, and ids repeat in Bazel's sandboxes: each call gets a directory of its own.
+# nvcc names its temporary files by its process id, and ids repeat in Bazel's sandboxes. So each call gets a temporary directory.
 _NVCC = """#!/bin/bash
 TMPDIR=$(mktemp -d) && export TMPDIR || exit
 trap 'rm -rf "$TMPDIR"' EXIT

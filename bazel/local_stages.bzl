@@ -1,7 +1,7 @@
-"""The names of the stages as a repository, read from the tables of sgemm/variants.h: the build keeps no list of its own."""
+"""The names of the stages as a repository, read from the tables of sgemm/variants.h, so that the build needs no second list."""
 
 def _rows(text, table):
-    """The columns of each row X(...) of a table."""
+    """A list of columns for each row X(...) of a table."""
     rows = []
     for line in text.partition("#define {}(X)".format(table))[2].split("\n")[1:]:
         row = line.strip()
@@ -28,13 +28,13 @@ def _local_stages_impl(rctx):
     rctx.file("stages.bzl", "\n".join([
         '"""Written by local_stages of //bazel:local_stages.bzl."""',
         "STAGES = {}".format(stages),
-        "# Stages whose variants the production build has, all of them or some.",
+        "# Stages of which the production build has all variants, and stages of which it has some.",
         "PRODUCTION_ALL = {}".format([stage for stage in stages if "0" not in production[stage]]),
         "PRODUCTION_SOME = {}".format([stage for stage in stages if "0" in production[stage] and "1" in production[stage]]),
         "",
     ]))
 
-# The label is a dependency: Bazel reads the header again when it has changed.
+# The label is a dependency, so Bazel reads the header again after a change.
 local_stages = repository_rule(
     implementation = _local_stages_impl,
     attrs = {"header": attr.label(

@@ -1,6 +1,7 @@
 #!/bin/bash
-# own_pid.sh COMMAND...: runs a command whose process id no other command run so has at the same time. Criterion names a socket
-# in /tmp by its id; in Bazel's sandboxes, which share /tmp, ids repeat, and the second test fails: "Address already in use".
+# own_pid.sh COMMAND...: runs a command with a process id that no other command of this script has at the same time. Criterion
+# names a socket in /tmp by its process id. Bazel's sandboxes share /tmp but not process ids, so that without this script a
+# second test with an equal id fails with "Address already in use".
 while
   (
     exec 9> "/tmp/sgemm_test_$BASHPID.lock" && flock --nonblock 9 || exit 75

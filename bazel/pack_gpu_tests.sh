@@ -1,6 +1,6 @@
 #!/bin/bash
-# pack_gpu_tests.sh ARCHIVE RUN PROGRAM...: packs the tests (*_test_bin) and examples with the shared libraries they load and the
-# script that runs them, for a GPU host with neither Bazel nor Criterion. The C library, the driver and cuBLAS are the host's.
+# pack_gpu_tests.sh ARCHIVE RUN PROGRAM...: packs the tests (*_test_bin) and other programs, their shared libraries and the script
+# RUN that runs the tests, for a GPU host without Bazel and Criterion. The host provides the C library, the driver and cuBLAS.
 set -euo pipefail
 
 archive=$1 run=$2; shift 2

@@ -1,4 +1,4 @@
-"""The CUDA implementation, compiled in parts on all cores: SGEMM_PART leaves one stage's kernels in an object."""
+"""The CUDA implementation, compiled in parts on all cores. With SGEMM_PART an object has the kernels of one stage."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@sgemm_stages//:stages.bzl", "PRODUCTION_ALL", "PRODUCTION_SOME", "STAGES")
@@ -22,10 +22,11 @@ def _part(name, part, build):
     )
 
 def sgemm_cuda_libraries():
-    """:sgemm_cuda_BUILD for each of BUILDS: a host part of its own, and kernels that builds with the same variants share.
+    """Declares :sgemm_cuda_BUILD for each of BUILDS.
 
-    A stage's kernels do not depend on the build, only the choice of its variants does. So the object with all variants of a
-    stage serves the build of that stage, `all`, and production where production has all of them.
+    Each build has its own object of the host part. The kernels of a stage do not depend on the build, only the set of its
+    variants does. So the object with all variants of a stage is linked in the build of that stage, in `all`, and in production
+    if production has all of these variants.
     """
     for stage in STAGES + ["tensor"]:
         _part("sgemm_cuda_kernels_" + stage, stage, "all")
@@ -39,7 +40,7 @@ def sgemm_cuda_libraries():
         _part("sgemm_cuda_host_" + build, "host", build)
         cc_library(
             name = "sgemm_cuda_" + build,
-            # Wildcards build the two that hold every stage.
+            # Wildcards build only production and `all`.
             tags = ["manual"] if build in STAGES else [],
             target_compatible_with = requires_cuda(),
             deps = [":sgemm_cuda_host_" + build] + kernels[build],

@@ -1,4 +1,4 @@
-"""Programs that run on a GPU where there is one and on the CPU elsewhere."""
+"""Programs that run on a GPU, or, without one, on the CPU model."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("@rules_shell//shell:sh_binary.bzl", "sh_binary")
@@ -7,9 +7,10 @@ load("//bazel:copts.bzl", "SGEMM_COPTS")
 load("//bazel:cuda.bzl", "requires_cuda")
 
 def program(name, srcs, implementation = "", cpu_implementation = None, deps = [], cpu_deps = [], cuda_deps = []):
-    """NAME_cpu and NAME_cuda are the two builds; NAME picks one as it starts.
+    """Declares the builds NAME_cpu and NAME_cuda, and NAME, which starts one of them.
 
-    They link //:sgemm_cpu and //:sgemm_cuda plus the suffix `implementation`, the former plus `cpu_implementation` if that is given.
+    NAME_cuda links //:sgemm_cuda with the suffix `implementation`. NAME_cpu links //:sgemm_cpu with the suffix
+    `cpu_implementation`, or `implementation` if that is None.
     """
     cc_binary(
         name = name + "_cpu",

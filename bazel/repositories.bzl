@@ -1,4 +1,4 @@
-"""What a WORKSPACE needs beyond Bazel itself: nothing is downloaded."""
+"""The repositories that a WORKSPACE needs. Nothing is downloaded."""
 
 load("//bazel:local_cuda.bzl", "local_cuda")
 load("//bazel:local_stages.bzl", "local_stages")
@@ -10,7 +10,7 @@ def _native_rules_impl(rctx):
         lines = ["{0} = native.{0}\n".format(rule) for rule in rules]
         rctx.file("{}/{}".format(rctx.attr.package, path), "".join(lines))
 
-# Every Bazel that reads a WORKSPACE has these rules built in; BUILD files load them from where later Bazels keep them.
+# BUILD files load these rules from the labels of later Bazel versions. A Bazel that reads a WORKSPACE has them built in.
 _native_rules = repository_rule(
     implementation = _native_rules_impl,
     attrs = {
@@ -20,7 +20,7 @@ _native_rules = repository_rule(
 )
 
 def sgemm_repositories():
-    """Declares the repositories that the WORKSPACE has not declared before."""
+    """Declares the repositories that the WORKSPACE has not declared yet."""
     known = native.existing_rules()
     if "rules_cc" not in known:
         _native_rules(

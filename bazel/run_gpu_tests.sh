@@ -7,9 +7,9 @@ wrap=()
 options=(--jobs=1)
 if [[ ${1-} == --sanitizer && $# -ge 2 ]]; then
   wrap=(compute-sanitizer --tool "$2" --target-processes all --error-exitcode 1)
-  # A test provokes an error of the CUDA runtime on purpose; the tools look for faults of kernels here.
+  # One test causes an error of the CUDA runtime on purpose, which memcheck would report.
   [[ $2 != memcheck ]] || wrap+=(--report-api-errors no)
-  # The quick tier's cases without guards, and none of the tests whose gigabytes would take a sanitizer hours.
+  # The quick tier without guards around operands, and without the tests on gigabytes, which would take a sanitizer hours.
   export SGEMM_TEST_UNGUARDED=1
   options+=(--filter '!(offsets|sizes)/*')
   shift 2

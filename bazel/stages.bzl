@@ -1,4 +1,4 @@
-"""What can be linked: one stage alone, all stages, or the production variants with selection by shape."""
+"""The builds that can be linked: one stage, all stages, or the production variants with selection by shape."""
 
 load("@sgemm_stages//:stages.bzl", "STAGES")
 
