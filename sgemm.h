@@ -99,7 +99,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_SUCCESS,              "success")                                                                             \
   X(SGEMM_ERROR_PARAMS,         "params is NULL")                                                                      \
   X(SGEMM_ERROR_VARIANT,        "variant is not in SGEMM_VARIANTS, or tensor not in SGEMM_TENSOR_VARIANTS")            \
-  X(SGEMM_ERROR_PLAN,           "the plan does not fit the variant, the device or the operands")                       \
+  X(SGEMM_ERROR_PLAN,           "the plan is NULL, or does not fit the variant, the device or the operands")           \
   X(SGEMM_ERROR_WHICH,          "which is neither 'A' nor 'B'")                                                        \
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
@@ -326,7 +326,7 @@ extern "C" {
 sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream);
 
 /* Runs the caller's plan. A tensor plan with alpha = 0 or k = 0 runs as sgemm_run(). SGEMM_ERROR_VARIANT: the plan
-   names no variant. SGEMM_ERROR_PLAN: the plan does not fit the variant, the device or the operands.
+   names no variant. SGEMM_ERROR_PLAN: the plan is NULL, or does not fit the variant, the device or the operands.
    SGEMM_ERROR_WORKSPACE: p's workspace is smaller than sgemm_plan_workspace(). SGEMM_ERROR_NOT_COMPILED: the
    implementation file lacks the variant. */
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream);

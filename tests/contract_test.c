@@ -446,6 +446,8 @@ Test(bad_plans, variants) {
     expect_refusal(&q, plan, NULL, SGEMM_ERROR_PARAMS, "no params");
     expect_refusal(&q, plan, &q.p, SGEMM_ERROR_VARIANT, "before its cluster_k and split_k");
   }
+  cr_assert(sgemm_run_plan(NULL, &q.p, NULL) == SGEMM_ERROR_PLAN);
+  cr_assert(sgemm_run_plan(NULL, NULL, NULL) == SGEMM_ERROR_PARAMS);
   for (v = -1; v <= SGEMM_TENSOR_VARIANT_COUNT + 1; v += SGEMM_TENSOR_VARIANT_COUNT + 2) {
     sgemm_plan plan = plan_of(&q, any_variant(), 3, 0);
     plan.tensor = (sgemm_tensor_variant)v;

@@ -13,6 +13,20 @@ typedef struct sgemm__shape {
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
 } sgemm__shape;
 
+/* The shape of a kernel without a main loop whose threads store one output vector each of a BM x BN tile. */
+SGEMM__DEVICE sgemm__shape sgemm__vector_shape(int BM, int BN) {
+  sgemm__shape s = {0};
+  s.BM = BM;
+  s.BN = BN;
+  s.TM = 1;
+  s.TN = 4;
+  s.V = 4;
+  s.slice_k = 1;
+  s.a_k_major = 1;
+  s.b_k_major = 1;
+  return s;
+}
+
 /* A tile of C, and the rows of op(A) and columns of op(B) that belong to it. */
 typedef struct sgemm__tile {
   const float *A, *B; /* op(A) at (first row, k = 0); op(B) at (k = 0, first column) */

@@ -103,11 +103,14 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
 }
 
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
-  const int tensor = plan->tensor != SGEMM_TENSOR_VARIANT_NONE;
   sgemm_device device;
   sgemm_status status, query;
+  int tensor;
   if (p == NULL)
     return SGEMM_ERROR_PARAMS;
+  if (plan == NULL)
+    return SGEMM_ERROR_PLAN;
+  tensor = plan->tensor != SGEMM_TENSOR_VARIANT_NONE;
   if (sgemm_variant_get(plan->variant) == NULL || (tensor && sgemm_tensor_variant_get(plan->tensor) == NULL))
     return SGEMM_ERROR_VARIANT;
   query = sgemm_device_query(-1, &device); /* a failure is returned below, if there is something to launch */

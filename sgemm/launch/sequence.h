@@ -199,9 +199,10 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm
   const int64_t blocks_per_split = sgemm__ceil_div(scale_blocks, plan->split_k);
   const int split_k = (int)sgemm__ceil_div(scale_blocks, blocks_per_split);
   const double units = (double)tiles_m * (double)tiles_n * (double)whole.batch * split_k;
-  const sgemm_plan fallback = {plan->variant, SGEMM_TENSOR_VARIANT_NONE, plan->cluster_k, 1, 0, 0, 0};
+  sgemm_plan fallback = sgemm__plain_plan(plan->variant);
   sgemm__tensor_args t;
   sgemm_status status;
+  fallback.cluster_k = plan->cluster_k;
   if (!sgemm__grid_fits((double)tiles_m * (double)tiles_n, whole.batch) ||
       (split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0)))
     return SGEMM_ERROR_GRID;

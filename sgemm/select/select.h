@@ -35,7 +35,14 @@ static inline int sgemm__even_stream_k(double tiles, int slots) {
 
 /* A plan of a variant with all options off. */
 static inline sgemm_plan sgemm__plain_plan(sgemm_variant variant) {
-  sgemm_plan plan = {variant, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0};
+  sgemm_plan plan;
+  plan.variant = variant;
+  plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
+  plan.cluster_k = 1;
+  plan.split_k = 1;
+  plan.stream_k = 0;
+  plan.repack_a = 0;
+  plan.repack_b = 0;
   return plan;
 }
 
@@ -107,7 +114,7 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
                                                const sgemm__problem *q) {
   const int any = stage == SGEMM_STAGE_ANY;
   const double infinity = 1e300;
-  sgemm__best best = {{SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0}, infinity};
+  sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), infinity};
   double lower_bound[SGEMM_VARIANT_COUNT];
   int pass, i;
   /* For SGEMM_STAGE_ANY pass 1 considers the production variants, and pass 0 the others if no production variant

@@ -128,7 +128,7 @@ SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shap
 SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threads, float *shared) {
   const sgemm__args *p = &args->gemm;
   /* Indices. */
-  const sgemm__shape s = {args->BM, args->BN, 0, 1, 4, 0, 0, 4, 0, 1, 0, 0, 1, 1};
+  const sgemm__shape s = sgemm__vector_shape(args->BM, args->BN);
   const uint32_t t = (uint32_t)sgemm__thread(), tile_floats = (uint32_t)(args->BM * args->BN);
   const int log_groups = sgemm__log2(args->reduce_threads);
   const int log_threads = sgemm__log2((uint32_t)threads) - log_groups; /* threads of a group */
