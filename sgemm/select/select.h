@@ -75,8 +75,9 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   }
 }
 
-/* Considers the plans of one variant. For each cluster size: no further split of k; split-K with partitions that fill
-   one or two waves; stream-K with a block for each slot, or with equally many units for each tile. */
+/* Considers the plans of one variant. For each cluster size: no further split of k (waves = 0); split-K with partitions
+   that fill one or two waves; stream-K with a block for each slot, or with equally many units for each tile. The loop
+   has one call of sgemm__consider_plan(), so that compilers inline the estimate. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                            const sgemm__problem *q, sgemm__best *best) {
   const int split_k_limit = 128;
@@ -91,18 +92,17 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
     int waves;
     if (plan.cluster_k > 1 && 2.0 * plan.cluster_k * v->BK > q->k)
       return; /* a block of a cluster has at least two k-steps */
-    plan.split_k = 1;
-    plan.stream_k = 0;
-    sgemm__consider_plan(&plan, &r, p, device, q, best);
-    for (waves = 1; waves <= 2; waves++) {
-      if (v->uses_tma) {
+    for (waves = 0; waves <= (p->workspace_bytes > 0 ? 2 : 0); waves++) { /* partial results need workspace */
+      plan.split_k = 1;
+      plan.stream_k = 0;
+      if (waves > 0 && v->uses_tma) {
         plan.stream_k = waves == 1 ? slots : sgemm__even_stream_k(r.tiles, slots);
-      } else if (sgemm__can_split_k(v) && p->workspace_bytes > 0) {
+      } else if (waves > 0 && sgemm__can_split_k(v)) {
         plan.split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;
         if (2.0 * plan.split_k * plan.cluster_k * v->BK > q->k)
           continue;
       }
-      if (sgemm__summed_parts(&plan) > 1)
+      if (waves == 0 || sgemm__summed_parts(&plan) > 1)
         sgemm__consider_plan(&plan, &r, p, device, q, best);
     }
     if (free_slots < 1.0)
@@ -121,15 +121,20 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
      fits. */
   for (pass = any; pass >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; pass--) {
     int promising = 0;
+    double lowest = infinity;
     for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
       const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
       /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
       const int production = any && v->production && (v->bufs < 3 || device->code_arch >= 80);
-      const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
-      lower_bound[i] = (any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)
-                           ? sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200)
-                           : infinity;
-      promising = lower_bound[i] < lower_bound[promising] ? i : promising;
+      lower_bound[i] = infinity;
+      if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
+        const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
+        lower_bound[i] = sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200);
+        if (lower_bound[i] < lowest) {
+          lowest = lower_bound[i];
+          promising = i;
+        }
+      }
     }
     /* The variant with the lowest lower bound is considered first. Most other lower bounds exceed its estimate, which
        spares the estimates of these variants. */
