@@ -4,8 +4,12 @@
 
 int sgemm_tensor_compiled(void) { return SGEMM__WITH_TENSOR; }
 
-int sgemm_compiled(sgemm_variant variant) {
-  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT && sgemm__kernels[variant][0] != 0;
+int sgemm_compiled(sgemm_variant variant) { return sgemm__compiled(variant); }
+
+const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant) { return sgemm__variant_get(variant); }
+
+const sgemm_tensor_variant_info *sgemm_tensor_variant_get(sgemm_tensor_variant tensor) {
+  return sgemm__tensor_variant_get(tensor);
 }
 
 /* ---- Plans ------------------------------------------------------------------------------------------------------- */
@@ -13,7 +17,7 @@ int sgemm_compiled(sgemm_variant variant) {
 sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p) {
   sgemm_plan plan = sgemm__plain_plan(variant);
   const sgemm__args args = sgemm__args_of(p);
-  if (sgemm_variant_get(variant) != NULL)
+  if (sgemm__variant_get(variant) != NULL)
     sgemm__decide_repack(&plan, &args, 0);
   return plan;
 }
@@ -67,8 +71,8 @@ static inline sgemm_status sgemm__why_no_plan(sgemm_stage stage, const sgemm_dev
   int i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_plan plan = sgemm__plain_plan((sgemm_variant)i);
-    if ((stage == SGEMM_STAGE_ANY || sgemm_variant_get(plan.variant)->stage == stage) && sgemm_compiled(plan.variant) &&
-        why != SGEMM_ERROR_WORKSPACE)
+    if ((stage == SGEMM_STAGE_ANY || sgemm__variant_get(plan.variant)->stage == stage) &&
+        sgemm__compiled(plan.variant) && why != SGEMM_ERROR_WORKSPACE)
       why = sgemm__possible(&plan, device) ? SGEMM_ERROR_WORKSPACE : SGEMM_ERROR_PLAN;
   }
   return why;
@@ -94,7 +98,7 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
   const sgemm__args args = sgemm__args_of(p);
   sgemm_plan strict = *plan;
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
-    if (!sgemm__tensor_possible(sgemm_tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
+    if (!sgemm__tensor_possible(sgemm__tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
         plan->stream_k != 0 || plan->repack_a || plan->repack_b)
       return SGEMM_ERROR_PLAN;
     strict.split_k = 1; /* the fallback has no split-K */
@@ -111,13 +115,13 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
   if (plan == NULL)
     return SGEMM_ERROR_PLAN;
   tensor = plan->tensor != SGEMM_TENSOR_VARIANT_NONE;
-  if (sgemm_variant_get(plan->variant) == NULL || (tensor && sgemm_tensor_variant_get(plan->tensor) == NULL))
+  if (sgemm__variant_get(plan->variant) == NULL || (tensor && sgemm__tensor_variant_get(plan->tensor) == NULL))
     return SGEMM_ERROR_VARIANT;
   query = sgemm_device_query(-1, &device); /* a failure is returned below, if there is something to launch */
   status = sgemm_check(p);
   if (query == SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status >= SGEMM_ERROR_ORDER)) {
     sgemm_status plan_status;
-    device.has_sm90a_code |= !sgemm_compiled(plan->variant); /* it is unknown then; NOT_COMPILED follows below */
+    device.has_sm90a_code |= !sgemm__compiled(plan->variant); /* it is unknown then; NOT_COMPILED follows below */
     plan_status = sgemm__check_plan(plan, p, &device);
     if (plan_status != SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status > SGEMM_ERROR_PLAN))
       return plan_status;
@@ -128,14 +132,14 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
     return sgemm_run_stage(SGEMM_STAGE_ANY, p, stream);
   if (sgemm_plan_workspace(plan, p) > p->workspace_bytes)
     return SGEMM_ERROR_WORKSPACE;
-  if (!sgemm_compiled(plan->variant) || (tensor && !sgemm_tensor_compiled()))
+  if (!sgemm__compiled(plan->variant) || (tensor && !sgemm_tensor_compiled()))
     return SGEMM_ERROR_NOT_COMPILED;
   return query != SGEMM_SUCCESS ? query : sgemm__run_selected(plan, p, &device, stream);
 }
 
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
   enum { CLUSTER_LIMIT = 8, STEPS = 4 }; /* maximum blocks of a cluster; minimum k-steps of each */
-  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const sgemm_variant_info *v = sgemm__variant_get(variant);
   sgemm_device device;
   sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
   if (p != NULL && v != NULL && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {

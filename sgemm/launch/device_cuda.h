@@ -40,7 +40,7 @@ static cudaError_t sgemm__read_code(sgemm_device *out) {
   out->code_arch = attributes.ptxVersion;
   out->has_sm90a_code = 0;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++)
-    if (sgemm_variant_get((sgemm_variant)i)->uses_tma && sgemm_compiled((sgemm_variant)i)) {
+    if (sgemm__variant_get((sgemm_variant)i)->uses_tma && sgemm__compiled((sgemm_variant)i)) {
       error = cudaFuncGetAttributes(&attributes, sgemm__kernels[i][0]);
       out->has_sm90a_code = error == cudaSuccess && attributes.sharedSizeBytes > 0;
       break;
@@ -118,13 +118,13 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
                                     int64_t *shared_bytes, int64_t *local_bytes) {
   struct cudaFuncAttributes attributes;
   cudaError_t error;
-  if (!sgemm_compiled(variant))
+  if (!sgemm__compiled(variant))
     return SGEMM_ERROR_NOT_COMPILED;
   error = cudaFuncGetAttributes(&attributes, sgemm__kernels[variant][2 * (op_a != SGEMM_N) + (op_b != SGEMM_N)]);
   if (error != cudaSuccess)
     return sgemm__status_of(error);
   *registers = attributes.numRegs;
-  *shared_bytes = (int64_t)attributes.sharedSizeBytes + sgemm_variant_get(variant)->shared;
+  *shared_bytes = (int64_t)attributes.sharedSizeBytes + sgemm__variant_get(variant)->shared;
   *local_bytes = (int64_t)attributes.localSizeBytes;
   return SGEMM_SUCCESS;
 }
@@ -175,7 +175,7 @@ static sgemm_status sgemm__encode(const sgemm__tensor_map_shape *v, sgemm__tenso
 }
 
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
-  const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)kernel); /* NULL for kernels beside strict variants */
+  const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel); /* NULL for kernels beside strict variants */
   const sgemm_device *properties;
   sgemm_device own;
   sgemm__tensor_map maps[2];

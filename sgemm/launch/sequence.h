@@ -41,7 +41,7 @@ static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *
 
 static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
                                             sgemm_stream stream) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(args->m, v->BM), tiles_n = sgemm__ceil_div(args->n, v->BN);
   const double blocks = (double)tiles_m * (double)tiles_n * plan->cluster_k * plan->split_k;
   float *partials = (float *)p->workspace;
@@ -102,7 +102,7 @@ static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm_
    one stream-K unit, a unit has at least one iteration (k-step of BK). Returns 0 if the numbers are too large for the
    kernel. */
 static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_device *device, sgemm__tma_args *t) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(t->gemm.m, v->BM), tiles_n = sgemm__ceil_div(t->gemm.n, v->BN);
   const int64_t tiles = tiles_m * tiles_n * t->gemm.batch, slots = (int64_t)device->multiprocessors * v->resident;
   const double all_tiles = (double)tiles_m * (double)tiles_n * (double)t->gemm.batch;
@@ -132,7 +132,7 @@ static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_devi
 
 static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
                                           const sgemm_device *device, sgemm_stream stream) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const sgemm__tma_layout l = sgemm__tma_layout_of(plan, args, p->workspace);
   sgemm__tma_args t;
   int64_t tiles, waves, reduce_blocks;
@@ -165,8 +165,8 @@ static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm
   sgemm__args args = sgemm__args_of(p);
   args.fallback_reason = fallback_reason;
   args.run_on_fallback = 1;
-  return sgemm_variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, &args, device, stream)
-                                                    : sgemm__run_tiles(plan, p, &args, stream);
+  return sgemm__variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, &args, device, stream)
+                                                     : sgemm__run_tiles(plan, p, &args, stream);
 }
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
@@ -189,7 +189,7 @@ static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, s
    are not 0. */
 static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                              sgemm_stream stream) {
-  const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get(plan->tensor);
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
   const sgemm__args whole = sgemm__args_of(p);
   const sgemm__tensor_layout l = sgemm__tensor_layout_of(plan, p, &whole);
   const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);

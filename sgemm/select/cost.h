@@ -99,7 +99,7 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
    all. */
 static inline double sgemm__wave_overhead(sgemm_variant variant, const sgemm__variant_calibration *own,
                                           const sgemm__problem *q) {
-  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const sgemm_variant_info *v = sgemm__variant_get(variant);
   const double vectors = (double)(v->TM * v->TN) / (v->V * v->slice_k);
   const int ahead = v->uses_tma || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
   return own->overhead + q->read_c * (ahead ? 2.0 : sgemm__larger(vectors, 1.0));
@@ -111,7 +111,7 @@ static inline double sgemm__wave_overhead(sgemm_variant variant, const sgemm__va
    variants. */
 static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__variant_calibration *own,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
-  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const sgemm_variant_info *v = sgemm__variant_get(variant);
   const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   const double fma = v->BM * v->BN * q->lane / own->rate, busy = tiles * fma * q->k * q->per_sm;
   const double alone = sgemm__larger(busy, fma * q->k * (1.0 + c->half_rate_warps * 32.0 / v->threads));
@@ -123,7 +123,7 @@ static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__vari
 
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
                                                    const sgemm__problem *q, const sgemm__calibration *c) {
-  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const sgemm_variant_info *v = sgemm__variant_get(variant);
   /* An operand is copied element by element if it is K-major and fragments have more than 4 elements, or if its rows do
      not start at multiples of 16 bytes. */
   const double single = v->bufs > 2 ? c->copy : c->store;
@@ -263,7 +263,7 @@ static inline double sgemm__mma_slowdown(int arch) {
    after the other, and the stores. */
 static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
-  const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get(plan->tensor);
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
   const sgemm__tensor_calibration t = sgemm__tensor_calibration_of(plan->tensor);
   const int swap = p->order == SGEMM_COL_MAJOR;
   const double split_a = (swap ? p->prepared_b : p->prepared_a) != NULL ? 0.0 : q->pack_a;

@@ -4,7 +4,7 @@
 
 /* 1 if the variant and the device can run a strict plan. The operands are not checked. */
 static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *device) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int cluster = plan->cluster_k;
   const int clusters = cluster == 1 || ((cluster == 2 || cluster == 4 || cluster == 8) && v->cluster_split_k &&
                                         device->code_arch >= 90);
@@ -22,7 +22,7 @@ static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, con
 /* 1 if the operands suit the plan: a plan of tma packs each operand that tensor maps cannot describe, other plans
    none. */
 static inline int sgemm__suits_operands(const sgemm_plan *plan, const sgemm__args *args) {
-  const int tma = sgemm_variant_get(plan->variant)->uses_tma;
+  const int tma = sgemm__variant_get(plan->variant)->uses_tma;
   return tma ? (plan->repack_a || !sgemm__must_repack(args, 0)) && (plan->repack_b || !sgemm__must_repack(args, 1))
              : !plan->repack_a && !plan->repack_b;
 }
@@ -123,11 +123,11 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
     int promising = 0;
     double lowest = infinity;
     for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
-      const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+      const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)i);
       /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
       const int production = any && v->production && (v->bufs < 3 || device->code_arch >= 80);
       lower_bound[i] = infinity;
-      if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
+      if ((any || v->stage == stage) && production == pass && sgemm__compiled((sgemm_variant)i)) {
         const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
         lower_bound[i] = sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200);
         if (lower_bound[i] < lowest) {
@@ -161,7 +161,7 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
     return;
   best->cost *= tensor_margin;
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * sgemm__h200.launch; i++) {
-    const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
+    const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get((sgemm_tensor_variant)i);
     sgemm_plan plan = sgemm__plain_plan(fallback.variant);
     /* sum_k: k over which one accumulator set sums hi hi products; tensor cores truncate these sums. Short strict sums,
        such as those of split-K, are more accurate for elements of one sign than truncated sums over more k

@@ -78,7 +78,7 @@ static inline int sgemm__must_repack(const sgemm__args *args, int of_b) {
 /* 1 if the sizes fit the integers of the tma kernels and launches: 32-bit coordinates, a workspace below 10^17
    elements. */
 static inline int sgemm__tma_countable(const sgemm_plan *plan, const sgemm__args *args) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t limit = INT32_MAX - 4096; /* the last tiles extend beyond the matrix by less than 4096 */
   const double matrices = (double)sgemm__max(args->batch, 1);
   return args->m <= limit && args->n <= limit && args->k <= limit && args->batch <= limit &&
@@ -96,7 +96,7 @@ typedef struct sgemm__tma_layout {
 } sgemm__tma_layout;
 
 static inline sgemm__tma_layout sgemm__tma_layout_of(const sgemm_plan *plan, const sgemm__args *args, void *workspace) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   sgemm__tma_layout l;
   l.ld = sgemm__ceil_div(args->k, SGEMM__PACK_K) * SGEMM__PACK_K;
   l.a.repack = plan->repack_a;
@@ -118,7 +118,7 @@ static inline sgemm__tma_layout sgemm__tma_layout_of(const sgemm_plan *plan, con
    tensor maps cannot describe, and B if this is faster and fits into the workspace. */
 static inline void sgemm__decide_repack(sgemm_plan *plan, const sgemm__args *args, int64_t workspace_bytes) {
   plan->repack_a = plan->repack_b = 0;
-  if (!sgemm_variant_get(plan->variant)->uses_tma)
+  if (!sgemm__variant_get(plan->variant)->uses_tma)
     return;
   plan->repack_a = sgemm__must_repack(args, 0);
   plan->repack_b = sgemm__must_repack(args, 1);
@@ -159,7 +159,7 @@ typedef struct sgemm__tensor_layout {
 
 static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *plan, const sgemm_params *p,
                                                            const sgemm__args *args) {
-  const int terms = sgemm_tensor_variant_get(plan->tensor)->terms, swap = p->order == SGEMM_COL_MAJOR;
+  const int terms = sgemm__tensor_variant_get(plan->tensor)->terms, swap = p->order == SGEMM_COL_MAJOR;
   char *presplit_a = (char *)(swap ? p->prepared_b : p->prepared_a);
   char *presplit_b = (char *)(swap ? p->prepared_a : p->prepared_b);
   char *memory = (char *)p->workspace;
@@ -193,7 +193,7 @@ static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *pla
 /* Bytes of workspace of a plan; INT64_MAX: the sizes are too large to run. */
 
 static inline int64_t sgemm__plan_bytes(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args) {
-  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE)
     return sgemm__tensor_layout_of(plan, p, args).bytes;
   if (v != NULL && v->uses_tma)
