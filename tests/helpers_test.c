@@ -17,7 +17,7 @@ typedef const void *sgemm__kernel;
 static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 #define SGEMM__WITH_TENSOR 1
 
-#include "sgemm/launch/tables.h"
+#include "sgemm/select/tables.h"
 #include "sgemm/select/calibration_h200.h"
 #include "sgemm/select/workspace.h"
 #include "sgemm/select/cost.h"

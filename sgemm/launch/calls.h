@@ -4,7 +4,9 @@
 
 int sgemm_tensor_compiled(void) { return SGEMM__WITH_TENSOR; }
 
-int sgemm_compiled(sgemm_variant variant) { return sgemm__compiled(variant); }
+int sgemm_compiled(sgemm_variant variant) {
+  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT && sgemm__kernels[variant][0] != 0;
+}
 
 const sgemm_variant_info *sgemm_variant_get(sgemm_variant variant) { return sgemm__variant_get(variant); }
 
@@ -72,7 +74,7 @@ static inline sgemm_status sgemm__why_no_plan(sgemm_stage stage, const sgemm_dev
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_plan plan = sgemm__plain_plan((sgemm_variant)i);
     if ((stage == SGEMM_STAGE_ANY || sgemm__variant_get(plan.variant)->stage == stage) &&
-        sgemm__compiled(plan.variant) && why != SGEMM_ERROR_WORKSPACE)
+        sgemm_compiled(plan.variant) && why != SGEMM_ERROR_WORKSPACE)
       why = sgemm__possible(&plan, device) ? SGEMM_ERROR_WORKSPACE : SGEMM_ERROR_PLAN;
   }
   return why;
@@ -121,7 +123,7 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
   status = sgemm_check(p);
   if (query == SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status >= SGEMM_ERROR_ORDER)) {
     sgemm_status plan_status;
-    device.has_sm90a_code |= !sgemm__compiled(plan->variant); /* it is unknown then; NOT_COMPILED follows below */
+    device.has_sm90a_code |= !sgemm_compiled(plan->variant); /* it is unknown then; NOT_COMPILED follows below */
     plan_status = sgemm__check_plan(plan, p, &device);
     if (plan_status != SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status > SGEMM_ERROR_PLAN))
       return plan_status;
@@ -132,7 +134,7 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
     return sgemm_run_stage(SGEMM_STAGE_ANY, p, stream);
   if (sgemm_plan_workspace(plan, p) > p->workspace_bytes)
     return SGEMM_ERROR_WORKSPACE;
-  if (!sgemm__compiled(plan->variant) || (tensor && !sgemm_tensor_compiled()))
+  if (!sgemm_compiled(plan->variant) || (tensor && !sgemm_tensor_compiled()))
     return SGEMM_ERROR_NOT_COMPILED;
   return query != SGEMM_SUCCESS ? query : sgemm__run_selected(plan, p, &device, stream);
 }

@@ -40,7 +40,7 @@ static cudaError_t sgemm__read_code(sgemm_device *out) {
   out->code_arch = attributes.ptxVersion;
   out->has_sm90a_code = 0;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++)
-    if (sgemm__variant_get((sgemm_variant)i)->uses_tma && sgemm__compiled((sgemm_variant)i)) {
+    if (sgemm__variant_get((sgemm_variant)i)->uses_tma && sgemm_compiled((sgemm_variant)i)) {
       error = cudaFuncGetAttributes(&attributes, sgemm__kernels[i][0]);
       out->has_sm90a_code = error == cudaSuccess && attributes.sharedSizeBytes > 0;
       break;
@@ -118,7 +118,7 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
                                     int64_t *shared_bytes, int64_t *local_bytes) {
   struct cudaFuncAttributes attributes;
   cudaError_t error;
-  if (!sgemm__compiled(variant))
+  if (!sgemm_compiled(variant))
     return SGEMM_ERROR_NOT_COMPILED;
   error = cudaFuncGetAttributes(&attributes, sgemm__kernels[variant][2 * (op_a != SGEMM_N) + (op_b != SGEMM_N)]);
   if (error != cudaSuccess)

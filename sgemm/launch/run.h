@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sgemm/launch/tables.h"
+#include "sgemm/select/tables.h"
 #include "sgemm/select/calibration_h200.h"
 #include "sgemm/select/workspace.h"
 #include "sgemm/select/cost.h"

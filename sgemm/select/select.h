@@ -127,7 +127,7 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
       /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
       const int production = any && v->production && (v->bufs < 3 || device->code_arch >= 80);
       lower_bound[i] = infinity;
-      if ((any || v->stage == stage) && production == pass && sgemm__compiled((sgemm_variant)i)) {
+      if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
         const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
         lower_bound[i] = sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200);
         if (lower_bound[i] < lowest) {

@@ -1,8 +1,8 @@
-/* sgemm/launch/tables.h: the tables of variants and of tensor-core variants as arrays of structs. The library calls
+/* sgemm/select/tables.h: the tables of variants and of tensor-core variants as arrays of structs. The library calls
    these static functions. In position-independent code (-fPIC) compilers do not inline public functions, because another
-   library can replace them: with public ones sgemm_select() takes 14 to 31 % longer (gcc 12, x86-64). */
-#ifndef SGEMM_LAUNCH_TABLES_H
-#define SGEMM_LAUNCH_TABLES_H
+   library can replace them: with public ones sgemm_select() takes 11 to 25 % longer (gcc 12, x86-64). */
+#ifndef SGEMM_SELECT_TABLES_H
+#define SGEMM_SELECT_TABLES_H
 
 static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant) {
   static const sgemm_variant_info rows[SGEMM_VARIANT_COUNT] = {
@@ -34,10 +34,6 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
   return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? &rows[variant] : NULL;
 }
 
-static inline int sgemm__compiled(sgemm_variant variant) {
-  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT && sgemm__kernels[variant][0] != 0;
-}
-
 static inline const sgemm_tensor_variant_info *sgemm__tensor_variant_get(sgemm_tensor_variant tensor) {
   static const sgemm_tensor_variant_info rows[SGEMM_TENSOR_VARIANT_COUNT] = {
 #define SGEMM__X(engine, format, BM, BN, WN, k_blocks, sets, bufs, reason)                                             \
@@ -59,4 +55,4 @@ static inline const sgemm_tensor_variant_info *sgemm__tensor_variant_get(sgemm_t
   return (int)tensor >= 0 && tensor < SGEMM_TENSOR_VARIANT_COUNT ? &rows[tensor] : NULL;
 }
 
-#endif /* SGEMM_LAUNCH_TABLES_H */
+#endif /* SGEMM_SELECT_TABLES_H */
