@@ -19,9 +19,21 @@
 
 /* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ------------------------------------------------------------------- */
 
+/* SGEMM__PRODUCTION_<value of the column prod> is 1 if this build compiles such variants without SGEMM_STAGE. nvcc
+   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. */
+#define SGEMM__FIRST(a, ...) a
+#define SGEMM__LOWEST_ARCH(...) SGEMM__FIRST(__VA_ARGS__, ~)
+#if defined(__CUDA_ARCH_LIST__) && SGEMM__LOWEST_ARCH(__CUDA_ARCH_LIST__) < 800
+#define SGEMM__PRODUCTION_75 1
+#else
+#define SGEMM__PRODUCTION_75 0
+#endif
+#define SGEMM__PRODUCTION_1 1
+#define SGEMM__PRODUCTION_0 0
+
 /* SGEMM__ENABLED(stage, production) is 1 for the variants that this build compiles. */
 #if !defined(SGEMM_STAGE)
-#define SGEMM__ENABLED(stage, production) production
+#define SGEMM__ENABLED(stage, production) SGEMM__CAT(SGEMM__PRODUCTION_, production)
 #define SGEMM__WITH_TENSOR 1
 #elif SGEMM__SAME(SGEMM_STAGE, all)
 #define SGEMM__ENABLED(stage, production) 1

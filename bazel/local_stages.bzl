@@ -21,8 +21,8 @@ def _local_stages_impl(rctx):
     stages = [row[0] for row in _rows(header, "SGEMM_STAGES")]
     production = {stage: [] for stage in stages}
     for row in _rows(header, "SGEMM_VARIANTS"):
-        if row[0] not in production or row[_PRODUCTION] not in ["0", "1"]:
-            fail("sgemm/variants.h: a row of no stage, or whose column prod is neither 0 nor 1: X({}".format(", ".join(row)))
+        if row[0] not in production or row[_PRODUCTION] not in ["0", "1", "75"]:
+            fail("sgemm/variants.h: a row of no stage, or whose column prod is not 0, 1 or 75: X({}".format(", ".join(row)))
         production[row[0]].append(row[_PRODUCTION])
     rctx.file("BUILD")
     rctx.file("stages.bzl", "\n".join([
@@ -30,7 +30,11 @@ def _local_stages_impl(rctx):
         "STAGES = {}".format(stages),
         "# Stages of which the production build has all variants, and stages of which it has some.",
         "PRODUCTION_ALL = {}".format([stage for stage in stages if "0" not in production[stage]]),
-        "PRODUCTION_SOME = {}".format([stage for stage in stages if "0" in production[stage] and "1" in production[stage]]),
+        "PRODUCTION_SOME = {}".format([
+            stage
+            for stage in stages
+            if "0" in production[stage] and ("1" in production[stage] or "75" in production[stage])
+        ]),
         "",
     ]))
 

@@ -66,7 +66,8 @@
      slice_k  sliced-K groups of a block, which divide each tile's k; 1 in most stages. In tma it counts lanes too: 4
               lanes of a quad interleave k, so it is 4 times the number of sliced-K warp groups
      blocks   resident blocks per SM for which ptxas budgets registers: 65,536 / (threads * blocks) per thread
-     prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection
+     prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection; 75: the same for GPUs before
+              sm_80 alone, which have no cp.async; 0: not
      reason   ["sentence"] why the variant is there
     stage            BM   BN  BK  TM  TN   WM   WN  V bufs slice_k blocks prod reason */
 #define SGEMM_VARIANTS(X)                                                                                              \
@@ -80,13 +81,13 @@
   X(vectorized,      128, 128,  8,  8,  8, 128, 128, 4, 1, 1, 2, 0, "128-bit loads: a quarter of the instructions")    \
   X(warptiled,       128, 128, 16,  8, 16,  64,  64, 4, 1, 1, 2, 0, "3k/16 shared loads a result")                     \
   X(warptiled,       128, 128,  8,  8,  8,  32,  64, 4, 1, 1, 2, 0, "8 warps a block, not 4, to hide latency")         \
-  X(doublebuffered,  128, 256,  8, 16,  8,  64,  64, 4, 2, 1, 1, 1, "large results: fewest loads a result")            \
+  X(doublebuffered,  128, 256,  8, 16,  8,  64,  64, 4, 2, 1, 1,75, "large results: fewest loads a result")            \
   X(doublebuffered,  128, 128,  8,  8,  8,  32,  64, 4, 2, 1, 2, 0, "results of a few tiles of 128 x 128")             \
-  X(doublebuffered,  128,  64, 16,  8,  8,  64,  32, 4, 2, 1, 3, 1, "about one tile an SM at 1024 x 1024")             \
-  X(doublebuffered,   64,  64, 16,  8,  4,  32,  32, 4, 2, 1, 6, 1, "the shortest k: six blocks an SM")                \
+  X(doublebuffered,  128,  64, 16,  8,  8,  64,  32, 4, 2, 1, 3,75, "about one tile an SM at 1024 x 1024")             \
+  X(doublebuffered,   64,  64, 16,  8,  4,  32,  32, 4, 2, 1, 6,75, "the shortest k: six blocks an SM")                \
   X(doublebuffered,   32,  64, 16,  4,  4,  16,  32, 4, 2, 1, 4, 0, "about one tile an SM at 512 x 512")               \
   X(doublebuffered,   32,  32, 16,  4,  4,  16,  32, 4, 2, 1, 8, 0, "the smallest results")                            \
-  X(async,           128, 256, 16, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results: fewest loads a result")            \
+  X(async,           128, 256, 16, 16,  8,  64,  64, 4, 3, 1, 1, 0, "large results: fewest loads a result")            \
   X(async,           128, 256,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results, B K-major")                        \
   X(async,           256, 128,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "tall results")                                    \
   X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "middle sizes, edges; three blocks an SM")         \

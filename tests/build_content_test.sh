@@ -12,7 +12,7 @@ cat > "$work/rows.c" <<'TABLE'
   ROW stage production sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN
 SGEMM_VARIANTS(ROW_OF)
 TABLE
-gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [01] sgemm_[a-z0-9_]+' > "$work/rows"
+gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [0-9]+ sgemm_[a-z0-9_]+' > "$work/rows"
 
 # The kernels of the tensor modes. A build of a single stage does not have them.
 cat > "$work/tensors.c" <<'TABLE'
@@ -64,7 +64,9 @@ done
 if [ "$full" != 0 ]; then
   with nvcc ptx all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
   for arch in 75 80 86 89 90a 100 120; do
-    with nvcc ptx "production, compute_$arch" "$(unpinned '$3 == 1')" "-arch=compute_$arch"
+    rows='$3 == 1'
+    [ "$arch" != 75 ] || rows='$3 != 0'
+    with nvcc ptx "production, compute_$arch" "$(unpinned "$rows")" "-arch=compute_$arch"
   done
 fi
 

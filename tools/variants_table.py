@@ -33,8 +33,8 @@ def rows_of(table):
 
 
 def variants():
-    """[(stage, name without its prefixes, production, reason)] in the order of the table."""
-    return [(c[0], "{}x{}x{}_{}x{}".format(*c[1:6]), c[12] == "1", c[13]) for c in rows_of("SGEMM_VARIANTS")]
+    """[(stage, name without its prefixes, column prod, reason)] in the order of the table."""
+    return [(c[0], "{}x{}x{}_{}x{}".format(*c[1:6]), c[12], c[13]) for c in rows_of("SGEMM_VARIANTS")]
 
 
 def is_cold(cells):
@@ -99,9 +99,10 @@ def variants_table():
     for stage, name, production, reason in variants():
         shapes = found.pop(f"sgemm_{stage}_{name}", [])
         head = [f"`{stage}_{name}`", reason]
-        missing = "no suite shape" if production else "no suite shape, not in production"
+        missing = "no suite shape" + {"0": ", not in production", "1": "", "75": ", in production before sm_80"}[production]
         lines += shape_lines(head, shapes) or [head + [missing, "", "", ""]]
-        counts[production, bool(shapes)] = counts.get((production, bool(shapes)), 0) + 1
+        key = production == "1", bool(shapes)
+        counts[key] = counts.get(key, 0) + 1
     if found or counts.get((False, True)):
         sys.exit(f"variants_table.py: {SUITE} has shapes of variants that production does not have: {', '.join(found)}")
     ratios = [float(line[4]) for line in lines[1:] if line[4]]
@@ -138,7 +139,7 @@ def stages_table():
         of_stage.setdefault(stage, []).append((name, production))
     lines = [["stage", "fastest variant", "rate, TFLOP/s", f"% of cuBLAS SGEMM, {cublas} TFLOP/s"]]
     for stage, entries in of_stage.items():
-        if any(production for _, production in entries):
+        if any(production == "1" for _, production in entries):
             continue
         rates = {}
         for line in rest:

@@ -125,7 +125,7 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
     for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
       const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)i);
       /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
-      const int production = any && v->production && (v->bufs < 3 || device->code_arch >= 80);
+      const int production = any && (device->code_arch >= 80 ? v->production == 1 : v->production && v->bufs < 3);
       lower_bound[i] = infinity;
       if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
         const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);

@@ -191,7 +191,6 @@ static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *pla
 /* ---- Any plan ---------------------------------------------------------------------------------------------------- */
 
 /* Bytes of workspace of a plan; INT64_MAX: the sizes are too large to run. */
-
 static inline int64_t sgemm__plan_bytes(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE)
