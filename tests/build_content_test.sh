@@ -61,6 +61,16 @@ fi
 for stage in $([ "$full" = 0 ] && echo naive gemv || echo "$stages"); do
   with nvcc ptx "$stage" "$(kernels "\$2 == \"$stage\"")" "-DSGEMM_STAGE=$stage" -arch=compute_90a
 done
+# notices NAME COUNT OPTION...: a build prints the message on sm_90 so many times.
+notices() {
+  nvcc -ptx "${@:3}" -I"$root" -o "$work/ptx" "$root/cuda/sgemm.cu" > "$work/output" 2>&1 || true
+  same "$1" "$2" "$(grep -c '#pragma message: "sgemm' "$work/output" || true)"
+}
+with nvcc notices "sm_90 without the letter a" 1 -arch=compute_90 -DSGEMM_STAGE=tma
+with nvcc notices "sm_90a" 0 -arch=compute_90a -DSGEMM_STAGE=tma -DSGEMM_PART=host
+with nvcc notices "sm_90, a stage that does not need the letter" 0 -arch=compute_90 -DSGEMM_STAGE=naive
+with nvcc notices "sm_90, a part without the host" 0 -arch=compute_90 -DSGEMM_STAGE=tma -DSGEMM_PART=tma
+
 if [ "$full" != 0 ]; then
   with nvcc ptx all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
   for arch in 75 80 86 89 90a 100 120; do

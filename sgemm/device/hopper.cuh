@@ -9,6 +9,11 @@
 #define SGEMM__HAS_SM90A 0
 #endif
 
+/* Once for each build whose kernels for Hopper lack what sm_90a has. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !SGEMM__HAS_SM90A && SGEMM__WITH_HOST && SGEMM__ENABLED(tma, 1)
+#pragma message("sgemm: code for sm_90 lacks the stage tma and the wgmma kernels. For Hopper GPUs compile for sm_90a")
+#endif
+
 /* Barriers in shared memory (PTX ISA, "mbarrier"). A phase completes after `count` arrivals and after the arrival of
    all bytes that sgemm__mbarrier_arrive_expect_tx() announced. sgemm__mbarrier_wait() returns once the phase of the
    given parity, 0 or 1, has completed. */
