@@ -49,17 +49,20 @@
        C = beta * C. Quick return: with m = 0, n = 0 or batch = 0, or with beta = 1 and alpha = 0 or k = 0, a call with
        valid arguments succeeds, reads and writes nothing, and all pointers may be NULL.
      - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
-     - Every launch goes to the caller's stream. Nothing allocates or synchronises, so calls can be captured in a graph.
+     - Every launch goes to the caller's stream. Nothing synchronises, so calls can be captured in a graph. Nothing
+       allocates, but for the workspace of SGEMM_WORKSPACE_AUTO, which is allocated and freed in stream order.
      - A call gives the same bits each time. Within one plan a row's bits depend on neither m nor the batch count,
        unless stream_k is on. sgemm_run_variant() chooses cluster_k by k and the device alone.
-     - The caller may provide device memory in params.workspace; sgemm_workspace_query() returns the useful size.
+     - The caller may provide device memory in params.workspace; sgemm_workspace_query() returns the useful size. With
+       workspace_bytes = SGEMM_WORKSPACE_AUTO the call takes the workspace of its plan from a memory pool.
      - params.mode: SGEMM_STRICT computes in strict fp32. A tensor mode keeps fp32 accuracy; if A or B contains elements
        that the mode cannot represent, such as Inf and NaN, strict fp32 computes the call. So in a tensor mode a row's
        bits depend on all of A and B (docs/stages/tensor.md).
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is
        untouched.
      - Thread-safe across host threads, streams and devices. The library caches device properties, each kernel's
-       shared-memory opt-in and the address of cuTensorMapEncodeTiled, and nothing else.
+       shared-memory opt-in, the address of cuTensorMapEncodeTiled and the memory pools of SGEMM_WORKSPACE_AUTO, and
+       nothing else.
 
    CONTENTS   Version . Status . Parameters . Device . Variants . Plans . Calls . Helpers . Occupancy . Checks .
               Wrappers. docs/api.md has an example for each function. */
@@ -119,7 +122,8 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
-  X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL with a size, or too small for the plan")   \
+  X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL with a size, too small for the plan, or "  \
+                                "could not be allocated")                                                              \
   X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
   X(SGEMM_ERROR_PREPARE_MEMORY, "memory for a prepared operand is NULL or not aligned to 16 bytes")                    \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
@@ -190,6 +194,12 @@ typedef enum sgemm_guard {
 #define SGEMM_MODE SGEMM_STRICT
 #endif
 
+/* params.workspace_bytes, with workspace NULL: the call takes the workspace of its plan from a memory pool of the
+   library on the current device and gives it back, both in stream order (cudaMallocFromPoolAsync, cudaFreeAsync). The
+   pool keeps the memory for later calls, see sgemm_release_workspaces(). If the memory cannot be had, sgemm_run() uses
+   a plan without workspace. */
+enum { SGEMM_WORKSPACE_AUTO = -1 };
+
 /* One multiplication, or `batch` of them at constant strides. Sizes, leading dimensions and strides are in elements. */
 typedef struct sgemm_params {
   int order, op_a, op_b;      /* sgemm_order, sgemm_op */
@@ -202,7 +212,7 @@ typedef struct sgemm_params {
   int64_t stride_a, stride_b; /* elements from one matrix to the next, >= 0; 0: all multiplications use one matrix */
   int64_t stride_c;           /* elements from one result to the next; results may interleave rows, not overlap */
   void *workspace;            /* device memory, aligned to 16 bytes; NULL: none. See sgemm_workspace_query() */
-  int64_t workspace_bytes;    /* bytes at workspace, >= 0 */
+  int64_t workspace_bytes;    /* bytes at workspace, >= 0; or SGEMM_WORKSPACE_AUTO */
   int mode;                   /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* pre-split operands from sgemm_prepare(); NULL: each call splits A or B */
 } sgemm_params;
@@ -355,6 +365,10 @@ int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
    workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16 bytes. A pre-split operand needs no
    workspace. Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
+
+/* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to the
+   device. Errors: SGEMM_ERROR_CUDA + e. */
+sgemm_status sgemm_release_workspaces(void);
 
 /* Pre-split operands, for a tensor mode: an operand that does not change, such as weights, is split once.
      sgemm_prepare() reads op(A) (which = 'A') or op(B) ('B') as p describes it and writes sgemm_prepared_bytes() bytes
@@ -604,7 +618,8 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
   }
   if (sgemm__bad_pointer(p->C))
     return SGEMM_ERROR_C;
-  if ((uintptr_t)p->workspace % 16 != 0 || p->workspace_bytes < 0 || (p->workspace == NULL && p->workspace_bytes > 0))
+  if (p->workspace == NULL ? p->workspace_bytes != 0 && p->workspace_bytes != SGEMM_WORKSPACE_AUTO
+                           : p->workspace_bytes < 0 || (uintptr_t)p->workspace % 16 != 0)
     return SGEMM_ERROR_WORKSPACE;
   return (uintptr_t)p->prepared_a % 16 != 0 || (uintptr_t)p->prepared_b % 16 != 0 ||
                  (p->mode == SGEMM_STRICT && (p->prepared_a != NULL || p->prepared_b != NULL))
@@ -630,7 +645,7 @@ SGEMM_STAGES(SGEMM__X)
 
 /* sgemm_run() with the arguments of cblas_sgemm (CBLAS) and a stream. A, B and C are device pointers. order: 101 or
    102; trans_a, trans_b: 111, 112 or 113. Column-major: lda >= m (trans_a N) or k (T), ldb >= k (trans_b N) or n (T),
-   ldc >= m. The call has no workspace; its mode is SGEMM_MODE. */
+   ldc >= m. The call's workspace is SGEMM_WORKSPACE_AUTO, its mode SGEMM_MODE. */
 static inline sgemm_status sgemm_cblas(int order, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
                                        float alpha, const float *A, int64_t lda, const float *B, int64_t ldb,
                                        float beta, float *C, int64_t ldc, sgemm_stream stream) {
@@ -646,6 +661,7 @@ static inline sgemm_status sgemm_cblas(int order, int trans_a, int trans_b, int6
   p.beta = beta;
   p.C = C;
   p.ldc = ldc;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
   return sgemm_run(&p, stream);
 }
 

@@ -313,21 +313,6 @@ static float *upload(const operand *x, int with_data) {
   return (float *)memory;
 }
 
-/* Allocates the workspace of the stage's best plan, if there is memory for it. */
-static void allocate_workspace(sgemm_params *p, sgemm_stage stage) {
-  sgemm_params unlimited = *p;
-  sgemm_device device;
-  sgemm_plan plan;
-  int64_t bytes;
-  unlimited.workspace_bytes = INT64_MAX;
-  if (sgemm_check(p) != SGEMM_SUCCESS || sgemm_device_query(-1, &device) != SGEMM_SUCCESS)
-    return; /* sgemm_run_stage() returns the error */
-  plan = sgemm_select(&unlimited, stage, &device);
-  bytes = plan.variant == SGEMM_VARIANT_NONE ? 0 : sgemm_plan_workspace(&plan, p);
-  if (bytes > 0 && cudaMalloc(&p->workspace, (size_t)bytes) == cudaSuccess)
-    p->workspace_bytes = bytes;
-}
-
 static void multiply(const options *o, const operand *a, const operand *b, operand *c, int64_t k) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, c->rows, c->cols, k);
   float *A, *B, *C;
@@ -351,7 +336,7 @@ static void multiply(const options *o, const operand *a, const operand *b, opera
   p.stride_a = stride_of(a);
   p.stride_b = stride_of(b);
   p.stride_c = stride_of(c);
-  allocate_workspace(&p, o->stage);
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
 
   status = sgemm_run_stage(o->stage, &p, NULL);
   if (status != SGEMM_SUCCESS)
@@ -365,7 +350,6 @@ static void multiply(const options *o, const operand *a, const operand *b, opera
   cudaFree(A);
   cudaFree(B);
   cudaFree(C);
-  cudaFree(p.workspace);
 }
 
 static void finish(operand *x) {

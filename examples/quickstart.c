@@ -15,6 +15,7 @@ int main(void) {
   /* m, n, k: C = A * B is 2 x 2, and its dot products have 3 terms. */
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 2, 2, 3);
   p.A = a, p.B = b, p.C = c;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO; /* memory for packed operands and partial sums, in stream order */
   const sgemm_status status = sgemm_run(&p, NULL);
   if (status != SGEMM_SUCCESS)
     return fprintf(stderr, "quickstart: %s\n", sgemm_status_string(status)), 1;

@@ -747,3 +747,82 @@ Test(selection, plans_fit_the_workspace) {
       }
   cr_assert(ops == 0 || (fit > 0 && refused > 0), "%d plans repack, %d do not fit", fit, refused);
 }
+
+/* ---- SGEMM_WORKSPACE_AUTO ---------------------------------------------------------------------------------------- */
+
+/* Calls with a workspace, for operands that tensor maps cannot describe or that are split, and without one. The plan
+   and the bits are those of a caller's workspace with the bytes of sgemm_workspace_query(). */
+Test(workspace_auto, same_bits_as_the_callers_workspace) {
+  static const int64_t shapes[][4] = {{300, 310, 500, PRIME}, {36, 40, 132, PRIME}, {300, 310, 37, 0}, {5, 6, 7, 0}};
+  sgemm_device device;
+  unsigned i;
+  int mode, with_workspace = 0;
+  need_backend();
+  cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
+  for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (mode = SGEMM_STRICT; mode <= SGEMM_TENSOR_FULL; mode++) {
+      problem q = problem_of(SGEMM_VARIANT_NONE, N, T, shapes[i][0], shapes[i][1], shapes[i][2], ROUNDING);
+      sgemm_plan plan, automatic;
+      sgemm_params p;
+      float *bits;
+      size_t bytes;
+      q.p.mode = mode;
+      q.p.beta = 0.5f;
+      q.p.lda += shapes[i][3];
+      q.p.ldb += shapes[i][3];
+      cr_assert(sgemm_workspace_query(&q.p, &q.p.workspace_bytes) == SGEMM_SUCCESS);
+      with_workspace += q.p.workspace_bytes > 0;
+      problem_make(&q);
+      bytes = (size_t)q.C.count * sizeof(float);
+      CHECK(problem_upload(&q));
+      p = q.p;
+      p.workspace = NULL;
+      p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+      plan = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
+      automatic = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      cr_assert(plan.variant == automatic.variant && plan.tensor == automatic.tensor &&
+                plan.cluster_k == automatic.cluster_k && plan.split_k == automatic.split_k &&
+                plan.stream_k == automatic.stream_k && plan.repack_a == automatic.repack_a &&
+                plan.repack_b == automatic.repack_b);
+      cr_assert(sgemm_run(&q.p, NULL) == SGEMM_SUCCESS);
+      CHECK(problem_download(&q));
+      bits = (float *)malloc(bytes);
+      cr_assert(bits != NULL);
+      memcpy(bits, q.C.after, bytes);
+      CHECK(problem_upload(&q));
+      cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS);
+      CHECK(problem_download(&q));
+      CHECK(problem_check(&q));
+      cr_assert(memcmp(bits, q.C.after, bytes) == 0, "shape %u, mode %d", i, mode);
+      CHECK(problem_upload(&q));
+      cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS);
+      CHECK(problem_download(&q));
+      cr_assert(memcmp(bits, q.C.after, bytes) == 0, "shape %u, mode %d, by the plan", i, mode);
+      free(bits);
+      problem_free(&q);
+    }
+  cr_assert(with_workspace > 0, "no call has a workspace");
+  cr_assert(sgemm_release_workspaces() == SGEMM_SUCCESS);
+}
+
+/* Its value is for a NULL workspace alone, and no other negative size is allowed. */
+Test(workspace_auto, refusals) {
+  problem q = problem_of(SGEMM_VARIANT_NONE, N, T, 5, 6, 70, EXACT);
+  sgemm_params p;
+  uint32_t reason;
+  need_backend();
+  q.p.workspace_bytes = 1024;
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  p = q.p;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  expect_status(&p, SGEMM_ERROR_WORKSPACE, "SGEMM_WORKSPACE_AUTO with a workspace");
+  p.workspace = NULL;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO - 1;
+  expect_status(&p, SGEMM_ERROR_WORKSPACE, "another negative size");
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  cr_assert(sgemm_guard_query(&p, &reason, NULL) == SGEMM_ERROR_WORKSPACE, "the word of the guard is gone");
+  CHECK(problem_download(&q));
+  cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "C was written");
+  problem_free(&q);
+}

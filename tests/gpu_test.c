@@ -83,12 +83,14 @@ static void capture_and_replay(problem q) {
   sgemm_stream stream = schedule(1);
   cudaGraph_t graph;
   cudaGraphExec_t replay;
+  sgemm_status status;
   int i;
   q.p.beta = 0.5f;
   problem_make(&q);
   CHECK(problem_upload(&q));
   CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-  cr_assert((q.plan.split_k > 0 ? sgemm_run_plan(&q.plan, &q.p, stream) : sgemm_run(&q.p, stream)) == SGEMM_SUCCESS);
+  status = q.plan.split_k > 0 ? sgemm_run_plan(&q.plan, &q.p, stream) : sgemm_run(&q.p, stream);
+  cr_assert(status == SGEMM_SUCCESS, "status %d: %s", status, sgemm_status_string(status));
   CUDA(cudaStreamEndCapture(stream, &graph));
   CHECK(problem_download(&q));
   cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "the capture wrote C");
@@ -115,6 +117,53 @@ Test(streams, graphs) {
   capture_and_replay(split_k);
 }
 
+/* A call whose workspace comes from the pool: unaligned operands, which are packed, or split-K. */
+static problem auto_problem(int op_a, int op_b, int64_t m, int64_t n, int64_t k) {
+  problem q = problem_of(SGEMM_VARIANT_NONE, op_a, op_b, m, n, k, EXACT);
+  q.p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  return q;
+}
+
+/* The first capture of the process also creates the pool. */
+Test(streams, graphs_that_allocate) {
+  need_backend();
+  capture_and_replay(auto_problem(SGEMM_T, SGEMM_N, 60, 70, 20000));
+  capture_and_replay(auto_problem(SGEMM_N, SGEMM_N, 1023, 1025, 1027));
+}
+
+/* A workspace of 6 TB, which no device has: the plan is refused before a launch, and the runtime keeps no error. After a
+   release the pool allocates again. */
+Test(streams, workspaces_from_the_pool) {
+  problem q = auto_problem(SGEMM_N, SGEMM_T, 200, 400, 30001); /* 94 MB of packed operands on an H200 */
+  sgemm_params huge;
+  sgemm_plan plan;
+  sgemm_status status;
+  int i;
+  need_backend();
+  problem_make(&q);
+  for (i = 0; i < 2; i++) {
+    CHECK(problem_upload(&q));
+    CHECK(problem_run(&q, schedule(1)));
+    CHECK(problem_check(&q));
+    cr_assert(sgemm_release_workspaces() == SGEMM_SUCCESS);
+  }
+  huge = sgemm_params_init(SGEMM_N, SGEMM_T, 100000, 100000, 10000000);
+  huge.A = q.p.A;
+  huge.B = q.p.B;
+  huge.C = q.p.C;
+  huge.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  plan = sgemm_variant_plan(compiled_from(0), &huge);
+  plan.tensor = (sgemm_tensor_variant)(SGEMM_TENSOR_VARIANT_COUNT - 1); /* for any GPU from sm_80 on */
+  cr_assert(sgemm_plan_workspace(&plan, &huge) > (int64_t)6e12);
+  status = sgemm_run_plan(&plan, &huge, schedule(1));
+  cr_assert(status == SGEMM_ERROR_WORKSPACE, "status %d: %s", status, sgemm_status_string(status));
+  cr_assert(cudaPeekAtLastError() == cudaSuccess);
+  CHECK(problem_upload(&q));
+  CHECK(problem_run(&q, schedule(1)));
+  CHECK(problem_check(&q));
+  problem_free(&q);
+}
+
 typedef struct worker {
   int stream;
   problem q;
@@ -127,6 +176,8 @@ static void *work(void *argument) {
   for (i = 0; i < 20 && w->fault == NULL; i++) {
     w->q = workspace_problem(i % 2 ? SGEMM_T : SGEMM_N, SGEMM_N, 200 + 7 * i, 190 - 5 * i, 90 + 100 * i + w->stream);
     w->q.seed = (uint64_t)(1 + i + 100 * w->stream);
+    if (i % 3 == 0)
+      w->q.p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
     w->fault = problem_solve(&w->q, schedule(w->stream));
   }
   return NULL;

@@ -61,6 +61,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   sum += (double)sgemm_prepared_bytes(&p, 'A');
   bits |= sgemm_prepare(&p, 'A', C, stream);
   bits |= sgemm_guard_query(&p, &reason, stream);
+  bits |= sgemm_release_workspaces();
   bits |= sgemm_run(&p, stream);
   bits |= sgemm_run_stage(SGEMM_STAGE_naive, &p, stream);
   bits |= sgemm_run_variant(first, &p, stream);

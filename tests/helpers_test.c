@@ -40,6 +40,16 @@ static struct {
   sgemm__args args;
 } launched[LAUNCHES];
 static int launches;
+static sgemm_status launch_status; /* of each launch */
+
+/* What the pool of SGEMM_WORKSPACE_AUTO was asked for. */
+static struct {
+  int empty; /* 1: there is no memory */
+  int allocations, frees;
+  int launches; /* before the last free */
+  int64_t bytes;
+} pool;
+static char pool_memory[256];
 
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
   cr_assert(device == -1);
@@ -53,6 +63,23 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
   launched[launches].kernel = kernel;
   launched[launches].grid = grid;
   launched[launches++].args = *(const sgemm__args *)args; /* the first member of each kernel's parameter */
+  return launch_status;
+}
+
+static sgemm_status sgemm__allocate(void **memory, int64_t bytes, sgemm_stream stream) {
+  (void)stream;
+  cr_assert(launches == 0 && bytes > 0);
+  *memory = pool_memory;
+  pool.bytes = bytes;
+  pool.allocations += !pool.empty;
+  return pool.empty ? SGEMM_ERROR_WORKSPACE : SGEMM_SUCCESS;
+}
+
+static sgemm_status sgemm__free(void *memory, sgemm_stream stream) {
+  (void)stream;
+  cr_assert(memory == pool_memory);
+  pool.launches = launches;
+  pool.frees++;
   return SGEMM_SUCCESS;
 }
 
@@ -778,4 +805,56 @@ Test(selection, repack_of_b) {
   cr_assert(repack_bytes(SGEMM_N, 2049, 8, 512, room - 1) == 0, "the workspace has no room");
   cr_assert(repack_bytes(SGEMM_N, 2049, 8, 508, room) == 0, "k is too short");
   cr_assert(repack_bytes(SGEMM_T, 2049, 8, 512, room) == 0, "B is K-major");
+}
+
+/* ---- SGEMM_WORKSPACE_AUTO ---------------------------------------------------------------------------------------- */
+
+/* A call with a plan that has a workspace: the bytes of the plan are allocated before the first launch and freed after
+   the last one, also if a launch fails. */
+Test(workspace_auto, allocated_and_freed_around_the_launches) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 64, 64, 65536);
+  sgemm_plan plan;
+  int by_plan, fails;
+  current = h200();
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
+  cr_assert(sgemm_plan_workspace(&plan, &p) > 0, "the plan has no workspace");
+  for (by_plan = 0; by_plan < 2; by_plan++)
+    for (fails = 0; fails < 2; fails++) {
+      const sgemm_status want = fails ? (sgemm_status)(SGEMM_ERROR_CUDA + 1) : SGEMM_SUCCESS;
+      memset(&pool, 0, sizeof pool);
+      launches = 0;
+      launch_status = want;
+      cr_assert((by_plan ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run(&p, NULL)) == want);
+      cr_assert(pool.allocations == 1 && pool.frees == 1 && pool.launches == launches && launches > !fails);
+      cr_assert(pool.bytes == sgemm_plan_workspace(&plan, &p));
+    }
+  launch_status = SGEMM_SUCCESS;
+}
+
+/* A pool without memory: sgemm_run() launches the plan that it selects without a workspace, sgemm_run_plan() launches
+   nothing. A plan without a workspace asks for no memory. */
+Test(workspace_auto, no_memory) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 64, 64, 65536), without;
+  sgemm_plan plan, without_plan;
+  current = h200();
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  without = p;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
+  without_plan = sgemm_select(&without, SGEMM_STAGE_ANY, &current);
+  cr_assert(!same_plan(&plan, &without_plan));
+  memset(&pool, 0, sizeof pool);
+  pool.empty = 1;
+  launches = 0;
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE && launches == 0);
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS);
+  check_launches(&without, &without_plan, "sgemm_run", 0, 0);
+  cr_assert(pool.frees == 0);
+  launches = 0;
+  pool.bytes = 0;
+  cr_assert(sgemm_run_plan(&without_plan, &p, NULL) == SGEMM_SUCCESS && launches > 0 && pool.bytes == 0);
 }

@@ -24,7 +24,8 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p) {
   return plan;
 }
 
-sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
+/* The selection for a workspace of a known size. */
+static inline sgemm_plan sgemm__select_plan(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
   const sgemm__problem q = sgemm__problem_of(p, device, &sgemm__h200);
   sgemm__best best = sgemm__select_strict(p, stage, device, &q);
   const sgemm_plan strict = best.plan;
@@ -33,6 +34,16 @@ sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_de
   if (best.plan.tensor != SGEMM_TENSOR_VARIANT_NONE)
     sgemm__set_fallback(&best.plan, &strict, p, device);
   return best.plan;
+}
+
+sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
+  sgemm_params unlimited;
+  if (p->workspace_bytes == SGEMM_WORKSPACE_AUTO) { /* the plan decides how much is allocated */
+    unlimited = *p;
+    unlimited.workspace_bytes = INT64_MAX;
+    p = &unlimited;
+  }
+  return sgemm__select_plan(p, stage, device);
 }
 
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {
@@ -59,10 +70,29 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
 
 /* ---- Run --------------------------------------------------------------------------------------------------------- */
 
-static inline sgemm_status sgemm__run_selected(const sgemm_plan *plan, const sgemm_params *p,
-                                               const sgemm_device *device, sgemm_stream stream) {
+static inline sgemm_status sgemm__launch_plan(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
+                                              sgemm_stream stream) {
   return plan->tensor != SGEMM_TENSOR_VARIANT_NONE ? sgemm__run_tensor(plan, p, device, stream)
                                                    : sgemm__run_strict(plan, p, device, NULL, stream);
+}
+
+/* Launches a plan whose workspace is p's. With SGEMM_WORKSPACE_AUTO it is allocated before the launches and freed after
+   them, in stream order; SGEMM_ERROR_WORKSPACE: it could not be allocated. */
+static inline sgemm_status sgemm__run_selected(const sgemm_plan *plan, const sgemm_params *p,
+                                               const sgemm_device *device, sgemm_stream stream) {
+  sgemm_params with = *p;
+  sgemm_status status, freed;
+  if (p->workspace_bytes != SGEMM_WORKSPACE_AUTO)
+    return sgemm__launch_plan(plan, p, device, stream);
+  with.workspace_bytes = sgemm_plan_workspace(plan, p);
+  if (with.workspace_bytes == 0)
+    return sgemm__launch_plan(plan, &with, device, stream);
+  status = sgemm__allocate(&with.workspace, with.workspace_bytes, stream);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  status = sgemm__launch_plan(plan, &with, device, stream);
+  freed = sgemm__free(with.workspace, stream);
+  return status != SGEMM_SUCCESS ? status : freed;
 }
 
 /* The reason for which no plan fits. SGEMM_ERROR_NOT_COMPILED: no variant of the stage is compiled. SGEMM_ERROR_PLAN:
@@ -90,8 +120,15 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
   if (status != SGEMM_SUCCESS)
     return status;
   plan = sgemm_select(p, stage, &device);
-  return plan.variant == SGEMM_VARIANT_NONE ? sgemm__why_no_plan(stage, &device)
-                                            : sgemm__run_selected(&plan, p, &device, stream);
+  if (plan.variant == SGEMM_VARIANT_NONE)
+    return sgemm__why_no_plan(stage, &device);
+  status = sgemm__run_selected(&plan, p, &device, stream);
+  if (status == SGEMM_ERROR_WORKSPACE && p->workspace_bytes == SGEMM_WORKSPACE_AUTO) {
+    sgemm_params without = *p;
+    without.workspace_bytes = 0;
+    return sgemm_run_stage(stage, &without, stream);
+  }
+  return status;
 }
 
 /* Checks the caller's plan against the device and p's operands: SGEMM_SUCCESS or SGEMM_ERROR_PLAN. */
@@ -132,7 +169,7 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
     return status;
   if (tensor && (p->alpha == 0.0f || p->k == 0))
     return sgemm_run_stage(SGEMM_STAGE_ANY, p, stream);
-  if (sgemm_plan_workspace(plan, p) > p->workspace_bytes)
+  if (p->workspace_bytes != SGEMM_WORKSPACE_AUTO && sgemm_plan_workspace(plan, p) > p->workspace_bytes)
     return SGEMM_ERROR_WORKSPACE;
   if (!sgemm_compiled(plan->variant) || (tensor && !sgemm_tensor_compiled()))
     return SGEMM_ERROR_NOT_COMPILED;

@@ -7,6 +7,11 @@
    (op_b is T), else 0. args: a struct of the kernel's parameter type. */
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream);
 
+/* Allocates and frees device memory in stream order, from a memory pool that keeps it. bytes > 0; the memory is aligned
+   to 256 bytes. SGEMM_ERROR_WORKSPACE: there is no memory. */
+static sgemm_status sgemm__allocate(void **memory, int64_t bytes, sgemm_stream stream);
+static sgemm_status sgemm__free(void *memory, sgemm_stream stream);
+
 /* Copies a word in stream order. to, from: host or device memory. */
 static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream);
 

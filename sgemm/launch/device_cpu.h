@@ -9,6 +9,27 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
                            grid, args);
 }
 
+/* Every byte of new memory is 0xff: a float that nothing has written is NaN. */
+static sgemm_status sgemm__allocate(void **memory, int64_t bytes, sgemm_stream stream) {
+  const int64_t alignment = 256;
+  (void)stream;
+  *memory = bytes > INT64_MAX - alignment
+                ? NULL
+                : aligned_alloc((size_t)alignment, (size_t)(sgemm__ceil_div(bytes, alignment) * alignment));
+  if (*memory == NULL)
+    return SGEMM_ERROR_WORKSPACE;
+  memset(*memory, 0xff, (size_t)bytes);
+  return SGEMM_SUCCESS;
+}
+
+static sgemm_status sgemm__free(void *memory, sgemm_stream stream) {
+  (void)stream;
+  free(memory);
+  return SGEMM_SUCCESS;
+}
+
+sgemm_status sgemm_release_workspaces(void) { return SGEMM_SUCCESS; } /* the CPU model keeps none */
+
 static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
   (void)stream;
   *to = *from;

@@ -22,6 +22,7 @@ static struct {
   int state;
   sgemm_device device;
   unsigned char ready[SGEMM__KERNEL_COUNT]; /* bit `ops` is 1: the shared-memory opt-in of the kernel is done */
+  cudaMemPool_t pool;                       /* for SGEMM_WORKSPACE_AUTO; NULL: not created yet */
 } sgemm__devices[SGEMM__DEVICES];
 
 /* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
@@ -127,6 +128,73 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
   *shared_bytes = (int64_t)attributes.sharedSizeBytes + sgemm__variant_get(variant)->shared;
   *local_bytes = (int64_t)attributes.localSizeBytes;
   return SGEMM_SUCCESS;
+}
+
+/* ---- Workspaces of SGEMM_WORKSPACE_AUTO -------------------------------------------------------------------------- */
+
+/* A new memory pool of a device. It keeps freed memory until sgemm_release_workspaces(). While a stream is captured, the
+   runtime refuses to create a pool, unless the mode of the thread is relaxed (CUDA Runtime API,
+   "cudaThreadExchangeStreamCaptureMode"). */
+static cudaError_t sgemm__new_pool(int device, cudaMemPool_t *pool) {
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  cudaMemPoolProps props;
+  uint64_t keep = UINT64_MAX;
+  cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
+  if (error != cudaSuccess)
+    return error;
+  memset(&props, 0, sizeof props);
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = device;
+  error = cudaMemPoolCreate(pool, &props);
+  if (error == cudaSuccess)
+    error = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &keep);
+  (void)cudaThreadExchangeStreamCaptureMode(&mode); /* back to the mode that the thread had */
+  return error;
+}
+
+/* The pool of the current device. Of host threads that create a pool at the same time, the first stores its own, and
+   the others destroy theirs. Devices whose properties are not cached use their default pool. */
+static cudaError_t sgemm__pool(cudaMemPool_t *pool) {
+  cudaMemPool_t none = NULL;
+  int device;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess || device >= SGEMM__DEVICES)
+    return error != cudaSuccess ? error : cudaDeviceGetDefaultMemPool(pool, device);
+  *pool = __atomic_load_n(&sgemm__devices[device].pool, __ATOMIC_ACQUIRE);
+  if (*pool != NULL)
+    return cudaSuccess;
+  error = sgemm__new_pool(device, pool);
+  if (error == cudaSuccess &&
+      !__atomic_compare_exchange_n(&sgemm__devices[device].pool, &none, *pool, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    error = cudaMemPoolDestroy(*pool);
+    *pool = none;
+  }
+  return error;
+}
+
+static sgemm_status sgemm__allocate(void **memory, int64_t bytes, sgemm_stream stream) {
+  cudaMemPool_t pool;
+  cudaError_t error = sgemm__pool(&pool);
+  if (error == cudaSuccess)
+    error = cudaMallocFromPoolAsync(memory, (size_t)bytes, pool, stream);
+  if (error == cudaErrorMemoryAllocation || error == cudaErrorNotSupported) {
+    (void)cudaGetLastError(); /* the call goes on without: the caller does not see the error */
+    return SGEMM_ERROR_WORKSPACE;
+  }
+  return sgemm__status_of(error);
+}
+
+static sgemm_status sgemm__free(void *memory, sgemm_stream stream) {
+  return sgemm__status_of(cudaFreeAsync(memory, stream));
+}
+
+sgemm_status sgemm_release_workspaces(void) {
+  cudaMemPool_t pool;
+  cudaError_t error = sgemm__pool(&pool);
+  if (error == cudaSuccess)
+    error = cudaMemPoolTrimTo(pool, 0);
+  return sgemm__status_of(error);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
