@@ -700,6 +700,23 @@ Test(selection, prefers_tiles_that_load_less) {
   cr_assert(v->uses_tma && v->BM * v->BN >= 8192, "%s", v->name);
 }
 
+/* A very long k does not make the selection leave tma for plans with a shorter k in each block. */
+Test(selection, long_k_stays_with_tma) {
+  static const int64_t shapes[][3] = {
+      {4096, 768, 50304}, {768, 4096, 50304}, {1024, 1024, 32768}, {512, 2048, 40000}, {1280, 640, 60000}};
+  const sgemm_device d = h200();
+  unsigned i;
+  int ops;
+  set_compiled(SGEMM_STAGE_ANY);
+  for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (ops = 0; ops < 4; ops++) {
+      sgemm_params p = sgemm_params_init(ops / 2 ? SGEMM_T : SGEMM_N, ops % 2 ? SGEMM_T : SGEMM_N, shapes[i][0],
+                                         shapes[i][1], shapes[i][2]);
+      set_addresses(&p, INT64_MAX);
+      cr_assert(sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant)->uses_tma, "shape %u, ops %d", i, ops);
+    }
+}
+
 /* sgemm_run_variant() chooses cluster_k by k alone, so that the bits of a result depend on neither m nor the batch. */
 Test(selection, run_variant_chooses_cluster_k_by_k) {
   int v, i;

@@ -5,14 +5,15 @@
 #define SGEMM_SELECT_COST_H
 
 /* Constants of the estimate that tune does not fit, each from measurements on an H200 (pages of docs/notebook). */
-#define SGEMM__COST_READ_C 1000.0      /* clocks until a vector of C arrives, if beta is not 0 (tile_ends.md) */
-#define SGEMM__COST_PACK_BANDWIDTH 0.9 /* fraction of nominal DRAM bandwidth that packing reaches (tma_origins.md) */
-#define SGEMM__COST_PERSISTENT 3500.0  /* clocks before a persistent block's first tile arrives (selection.md) */
-#define SGEMM__COST_REDUCE_WAIT 2000.0 /* clocks for 8 loads in flight of a stream-K sum (selection.md) */
-#define SGEMM__COST_REUSE_K 4096.0     /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
-#define SGEMM__COST_POWER_DRAM 0.49    /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
-#define SGEMM__COST_POWER_L2 0.17      /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
-#define SGEMM__COST_SMALLER_BOUND 0.06 /* fraction of the smaller of two bounds that adds to the larger (power.md) */
+#define SGEMM__COST_READ_C 1000.0       /* clocks until a vector of C arrives, if beta is not 0 (tile_ends.md) */
+#define SGEMM__COST_PACK_BANDWIDTH 0.9  /* fraction of nominal DRAM bandwidth that packing reaches (tma_origins.md) */
+#define SGEMM__COST_PERSISTENT 3500.0   /* clocks before a persistent block's first tile arrives (selection.md) */
+#define SGEMM__COST_REDUCE_WAIT 2000.0  /* clocks for 8 loads in flight of a stream-K sum (selection.md) */
+#define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
+#define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
+#define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
+#define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
+#define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
 static inline double sgemm__ceil(double x) {
   const double floor = (double)(int64_t)x;
@@ -203,11 +204,12 @@ static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *pla
 /* Clocks of lost L2 reuse. Blocks that load the same rows come to each k at different times; with a long k the L2 no
    longer holds the rows when the last block loads them, and DRAM delivers re-read bytes. On an H200 DRAM delivers 10 %
    of the bytes that tiles of 64 x 128 load at 8192 x 8192 x 8192, and 29 % at 16384 x 16384 x 16384. This costs power,
-   and so clocks, whichever bound is the largest. */
+   and so clocks, whichever bound is the largest. A longer k does not lose more. */
 static inline double sgemm__lost_reuse(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                        const sgemm__problem *q, const sgemm__calibration *c) {
   const double block_k = w->steps * r->v->BK, bytes = w->blocks * block_k * r->step_bytes;
-  const double k = plan->stream_k > 1 && w->full < 1.0 ? block_k * w->left / w->wave : block_k;
+  const double own_k = plan->stream_k > 1 && w->full < 1.0 ? block_k * w->left / w->wave : block_k;
+  const double k = sgemm__smaller(own_k, SGEMM__COST_REUSE_LIMIT);
   return k > SGEMM__COST_REUSE_K
              ? (k - SGEMM__COST_REUSE_K) * c->lost_reuse * sgemm__larger(bytes - q->bytes, 0.0) * q->dram_byte
              : 0.0;
