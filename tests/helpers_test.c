@@ -874,4 +874,13 @@ Test(workspace_auto, no_memory) {
   launches = 0;
   pool.bytes = 0;
   cr_assert(sgemm_run_plan(&without_plan, &p, NULL) == SGEMM_SUCCESS && launches > 0 && pool.bytes == 0);
+  /* Partitions whose bytes 64 bits do not hold. */
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 1LL << 29, 1LL << 29, 4096);
+  set_addresses(&p, 0);
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  plan = sgemm_variant_plan(SGEMM_async_64x64x16_8x4, &p);
+  plan.split_k = 128;
+  cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX);
+  pool.empty = launches = 0;
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE && launches == 0 && pool.bytes == 0);
 }

@@ -80,13 +80,16 @@ static inline sgemm_status sgemm__launch_plan(const sgemm_plan *plan, const sgem
    them, in stream order; SGEMM_ERROR_WORKSPACE: it could not be allocated. */
 static inline sgemm_status sgemm__run_selected(const sgemm_plan *plan, const sgemm_params *p,
                                                const sgemm_device *device, sgemm_stream stream) {
-  sgemm_params with = *p;
+  sgemm_params with;
   sgemm_status status, freed;
   if (p->workspace_bytes != SGEMM_WORKSPACE_AUTO)
     return sgemm__launch_plan(plan, p, device, stream);
+  with = *p;
   with.workspace_bytes = sgemm_plan_workspace(plan, p);
   if (with.workspace_bytes == 0)
     return sgemm__launch_plan(plan, &with, device, stream);
+  if (with.workspace_bytes == INT64_MAX)
+    return SGEMM_ERROR_WORKSPACE;
   status = sgemm__allocate(&with.workspace, with.workspace_bytes, stream);
   if (status != SGEMM_SUCCESS)
     return status;
