@@ -238,9 +238,11 @@ class Numbers(LadderTest):
     def test_occupancy(self):
         row, = self.rows("--sizes", "16", "--variants", "*tiled_32*", "--gpu", "RTX3090")
         self.assertAlmostEqual(float(row["occupancy_percent"]), 100 * 32 / 48, places=4)  # one block's warps
-        for gpu in ["H200", "A100", "RTX3090", "RTX3070"]:
+        for gpu, arch in {"H200": "sm90a", "A100": "sm80", "RTX3090": "sm86", "RTX3070": "sm86"}.items():
+            registers = (ROOT / f"docs/measurements/registers_{arch}.csv").read_text()
             for row in self.rows("--sizes", "16", "--gpu", gpu):
-                if gpu != "H200" and row["stage"] == "tma":  # needs sm_90a
+                # tma needs sm_90a. A new variant has no registers in the file until tools/registers.py has run.
+                if (gpu != "H200" and row["stage"] == "tma") or row["variant"].replace("sgemm", "SGEMM") + "," not in registers:
                     self.assertEqual(row["occupancy_percent"], "")
                     continue
                 # These variants have 113 KiB of shared memory; a block of an RTX has at most 99 KiB.

@@ -78,6 +78,7 @@ static const sgemm__calibration sgemm__h200 = {
   X(async_64x64x8_8x8,                99.4,  3834)                                                                     \
   X(async_32x128x32_8x4,              97.0,  3717)                                                                     \
   X(async_128x32x32_4x8,              91.4,  3255)                                                                     \
+  X(async_32x32x8_8x4,                80.0,  2600)                                                                     \
   X(splitk_64x128x16_8x8,             95.4,  4879)                                                                     \
   X(splitk_64x64x32_8x4,              91.7,  3899)                                                                     \
   X(splitk_32x64x32_8x4,              83.6,  3106)                                                                     \

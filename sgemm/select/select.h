@@ -90,8 +90,8 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
   for (plan.cluster_k = 1; plan.cluster_k <= largest_cluster; plan.cluster_k *= 2) {
     const double free_slots = r.slots / (r.tiles * plan.cluster_k); /* resident block slots for each block */
     int waves;
-    if (plan.cluster_k > 1 && 2.0 * plan.cluster_k * v->BK > q->k)
-      return; /* a block of a cluster has at least two k-steps */
+    if (plan.cluster_k > 1 && (2.0 * plan.cluster_k * v->BK > q->k || plan.cluster_k > slots))
+      return; /* a block of a cluster has at least two k-steps, and all blocks of a cluster are resident */
     for (waves = 0; waves <= (p->workspace_bytes > 0 ? 2 : 0); waves++) { /* partial results need workspace */
       plan.split_k = 1;
       plan.stream_k = 0;
