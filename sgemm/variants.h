@@ -67,7 +67,7 @@
               lanes of a quad interleave k, so it is 4 times the number of sliced-K warp groups
      blocks   resident blocks per SM for which ptxas budgets registers: 65,536 / (threads * blocks) per thread
      prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection; 75: the same for GPUs before
-              sm_80 alone, which have no cp.async; 0: not
+              sm_80 alone, which have no cp.async; 0: neither
      reason   ["sentence"] why the variant is there
     stage            BM   BN  BK  TM  TN   WM   WN  V bufs slice_k blocks prod reason */
 #define SGEMM_VARIANTS(X)                                                                                              \

@@ -9,7 +9,7 @@
 #define SGEMM__HAS_SM90A 0
 #endif
 
-/* Once for each build whose kernels for Hopper lack what sm_90a has. */
+/* nvcc prints the message once for each build that has code for sm_90 without the letter a. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !SGEMM__HAS_SM90A && SGEMM__WITH_HOST && SGEMM__ENABLED(tma, 1)
 #pragma message("sgemm: code for sm_90 lacks the stage tma and the wgmma kernels. For Hopper GPUs compile for sm_90a")
 #endif
