@@ -12,20 +12,10 @@
    in place of cluster_k and `planes` in place of split_k and stream_k. In such a file `planes` of a tma variant is
    stream_k, where 1 means off. */
 #include "sgemm.h"
-#include "sgemm/geometry.h"
-#include "sgemm/args.h"
-#include "sgemm/tensor_map.h"
 #include "tools/machine.h"
+#include "tools/plans.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "sgemm/select/tables.h"
-#include "sgemm/select/calibration_h200.h"
-#include "sgemm/select/workspace.h"
-#include "sgemm/select/cost.h"
-#include "sgemm/select/select.h"
 
 enum { WORKSPACE_BYTES = 768 << 20 }; /* workspace of the timed plans */
 
@@ -94,54 +84,12 @@ static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p,
   return 0;
 }
 
-/* Times a plan if the device can run it and its workspace fits. */
-static int consider(bench *b, sgemm_plan *plan, const sgemm_params *p, const char *op, double *best) {
-  const sgemm__args args = sgemm__args_of(p);
-  if (!sgemm__possible(plan, &b->device))
-    return 0;
-  sgemm__decide_repack(plan, &args, p->workspace_bytes);
-  return sgemm_plan_workspace(plan, p) <= p->workspace_bytes ? measure_plan(b, plan, p, op, best) : 0;
-}
-
-/* Times a variant of tma: without stream-K, with all resident blocks, and with a multiple of the number of tiles. */
-static int measure_tma(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
-  const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const int slots = b->device.multiprocessors * v->resident;
-  const int even = sgemm__even_stream_k((double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN),
-                                        slots);
-  const int stream_k[] = {0, slots, even >= 2 && even != slots ? even : 0};
-  sgemm_plan plan = sgemm__plain_plan(variant);
-  int i, status = 0;
-  for (i = 0; i < 3 && status == 0; i++) {
-    plan.stream_k = stream_k[i];
-    if (i == 0 || plan.stream_k > 0)
-      status = consider(b, &plan, p, op, best);
-  }
-  return status;
-}
-
-/* Times any other variant: cluster sizes, and split-K up to four blocks per SM. */
-static int measure_splits(bench *b, sgemm_variant variant, const sgemm_params *p, const char *op, double *best) {
-  static const int SPLIT_K[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
-  const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const double tiles = (double)sgemm__ceil_div(p->m, v->BM) * (double)sgemm__ceil_div(p->n, v->BN) * (double)p->batch;
-  sgemm_plan plan = sgemm__plain_plan(variant);
-  int i, status = 0;
-  for (plan.cluster_k = 1; plan.cluster_k <= 8; plan.cluster_k *= 2)
-    for (i = 0; i < (int)(sizeof SPLIT_K / sizeof *SPLIT_K) && status == 0; i++) {
-      const int parts = plan.cluster_k * SPLIT_K[i]; /* parts of a tile's k */
-      plan.split_k = SPLIT_K[i];
-      if (parts == 1 || (tiles * parts <= 4.0 * b->device.multiprocessors && 2 * parts * v->BK <= p->k))
-        status = consider(b, &plan, p, op, best);
-    }
-  return status;
-}
-
 /* Times every plan of a shape that may be among the fastest. */
 static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batch, const char *op) {
   sgemm_params p = sgemm_params_init(op[0] == 'T' ? SGEMM_T : SGEMM_N, op[1] == 'T' ? SGEMM_T : SGEMM_N, m, n, k);
+  sgemm_plan plans[PLANS_MOST];
   double best = 1e9;
-  int i, status = 0;
+  int i, j, count, status = 0;
   p.A = b->A;
   p.B = b->B;
   p.C = b->C;
@@ -150,11 +98,10 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
   p.workspace_bytes = WORKSPACE_BYTES;
   if (m * k * batch > OPERAND_FLOATS || k * n * batch > OPERAND_FLOATS || m * n * batch > RESULT_FLOATS)
     return 0;
-  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0 && status == 0; i--) { /* the fastest variants first */
-    const sgemm_variant variant = (sgemm_variant)i;
-    if (sgemm_compiled(variant))
-      status = sgemm_variant_get(variant)->uses_tma ? measure_tma(b, variant, &p, op, &best)
-                                                    : measure_splits(b, variant, &p, op, &best);
+  for (i = SGEMM_VARIANT_COUNT - 1; i >= 0; i--) { /* the fastest variants first */
+    count = plans_of((sgemm_variant)i, &p, &b->device, plans);
+    for (j = 0; j < count && status == 0; j++)
+      status = measure_plan(b, &plans[j], &p, op, &best);
   }
   return status;
 }

@@ -1,0 +1,80 @@
+/* plans.h: the plans of a variant that may be the fastest for a call, for the tools that time them all. */
+#ifndef PLANS_H
+#define PLANS_H
+
+#include "sgemm.h"
+#include "sgemm/geometry.h"
+#include "sgemm/args.h"
+#include "sgemm/tensor_map.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sgemm/select/tables.h"
+#include "sgemm/select/calibration_h200.h"
+#include "sgemm/select/workspace.h"
+#include "sgemm/select/cost.h"
+#include "sgemm/select/select.h"
+
+enum { PLANS_MOST = 64 }; /* plans of a variant */
+
+/* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of plans. */
+static inline int plans_add(sgemm_plan *plans, int count, sgemm_plan plan, const sgemm_params *p,
+                            const sgemm_device *device) {
+  const sgemm__args args = sgemm__args_of(p);
+  if (count == PLANS_MOST || !sgemm__possible(&plan, device))
+    return count;
+  sgemm__decide_repack(&plan, &args, p->workspace_bytes);
+  if (sgemm_plan_workspace(&plan, p) > p->workspace_bytes)
+    return count;
+  plans[count] = plan;
+  return count + 1;
+}
+
+/* The plans of a variant of tma: without stream-K, with all resident blocks, and with a multiple of the number of
+   tiles. */
+static inline int plans_of_tma(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
+                               sgemm_plan *plans) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const sgemm__args args = sgemm__args_of(p);
+  const double tiles = (double)sgemm__ceil_div(args.m, v->BM) * (double)sgemm__ceil_div(args.n, v->BN) *
+                       (double)args.batch;
+  const int slots = device->multiprocessors * v->resident, even = sgemm__even_stream_k(tiles, slots);
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  int count = plans_add(plans, 0, plan, p, device);
+  plan.stream_k = slots;
+  count = plans_add(plans, count, plan, p, device);
+  plan.stream_k = even;
+  return even >= 2 && even != slots ? plans_add(plans, count, plan, p, device) : count;
+}
+
+/* The plans of any other variant: cluster sizes, and split-K up to four blocks per SM. */
+static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
+                                  sgemm_plan *plans) {
+  static const int split_k[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const sgemm__args args = sgemm__args_of(p);
+  const double tiles = (double)sgemm__ceil_div(args.m, v->BM) * (double)sgemm__ceil_div(args.n, v->BN) *
+                       (double)args.batch;
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  int i, count = 0;
+  for (plan.cluster_k = 1; plan.cluster_k <= 8; plan.cluster_k *= 2)
+    for (i = 0; i < (int)(sizeof split_k / sizeof *split_k); i++) {
+      const int parts = plan.cluster_k * split_k[i]; /* parts of a tile's k */
+      plan.split_k = split_k[i];
+      if (parts == 1 || (tiles * parts <= 4.0 * device->multiprocessors && 2 * parts * v->BK <= p->k))
+        count = plans_add(plans, count, plan, p, device);
+    }
+  return count;
+}
+
+/* Writes the plans of a compiled variant to plans[0] to plans[PLANS_MOST - 1]. Returns their number. */
+static inline int plans_of(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
+                           sgemm_plan *plans) {
+  if (!sgemm_compiled(variant))
+    return 0;
+  return sgemm_variant_get(variant)->uses_tma ? plans_of_tma(variant, p, device, plans)
+                                              : plans_of_splits(variant, p, device, plans);
+}
+
+#endif
