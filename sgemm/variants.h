@@ -97,6 +97,7 @@
   X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3, 1, "up to 32 rows")                                   \
   X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3, 1, "up to 32 columns")                                \
   X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16, 1, "batches of small matrices: one warp a block")       \
+  X(async,            64, 128,  8, 16,  4,  16, 128, 1, 3, 1, 4, 1, "short k, unaligned C: a warp stores rows of 128")   \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "about two tiles an SM at 1024 x 1024")            \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2, 1, "about one tile an SM at 512 x 512")               \
@@ -124,7 +125,7 @@
 
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the
    variant `like` for them (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */
-#define SGEMM_ESTIMATED(X)
+#define SGEMM_ESTIMATED(X) X(async_64x128x8_16x4, async_64x64x8_8x8)
 
 /* ---- Tensor-core variants ---------------------------------------------------------------------------------------- */
 

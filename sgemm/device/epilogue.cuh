@@ -112,7 +112,7 @@ SGEMM__DEVICE int sgemm__is_full_tile(const sgemm__args *p, const sgemm__shape *
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__thread_tile *own, const float *acc) {
   int vector;
-  if (s->bufs > 1 && s->TM * s->TN == 64 && sgemm__is_full_tile(p, s, tile)) {
+  if (s->bufs > 1 && s->V == 4 && s->TM * s->TN == 64 && sgemm__is_full_tile(p, s, tile)) {
     float *C = tile->C + own->row * p->ldc + own->col;
     int i, j, v;
     SGEMM__UNROLL

@@ -186,16 +186,19 @@ SGEMM__DEVICE void sgemm__load_fragment(float *fragment, const float *p, int T, 
   }
 }
 
-/* Loads the fragment of step k from a pipeline's tile: T elements from row or column mn on, in vectors of 4. stride:
+/* Loads the fragment of step k from a pipeline's tile: T elements from row or column mn on, in vectors of V. stride:
    elements from one vector to the next. With k_vectors, k is a multiple of 4, and the call loads k to k + 3 of T = 4
    rows. */
 SGEMM__DEVICE void sgemm__load_fragment_at(float *fragment, const float *shared, int MN, int BK, int k_vectors, int mn,
-                                           int k, int T, int stride) {
+                                           int k, int T, int V, int stride) {
   int i;
   SGEMM__UNROLL
-  for (i = 0; i < T; i += k_vectors ? 1 : 4)
-    sgemm__load_shared4(fragment + (k_vectors ? i * 4 : i),
-                        shared + sgemm__shared_offset(MN, BK, k_vectors, mn + i / 4 * stride + i % 4, k));
+  for (i = 0; i < T; i += k_vectors ? 1 : V)
+    if (V == 4)
+      sgemm__load_shared4(fragment + (k_vectors ? i * 4 : i),
+                          shared + sgemm__shared_offset(MN, BK, k_vectors, mn + i / 4 * stride + i % 4, k));
+    else
+      fragment[i] = sgemm__load_shared(shared + sgemm__shared_offset(MN, BK, 0, mn + i * stride, k));
 }
 
 /* Guarded load of four consecutive elements from global memory. The first `exist` of them exist; the others are zeros.

@@ -18,9 +18,18 @@ static inline sgemm__args sgemm__into_partitions(const sgemm__args *args, float 
   return into;
 }
 
-/* Blocks of the kernel that sums partitions. */
+/* The kernel that sums partitions: the logarithm of the columns that a block sums, 2 for up to 4 columns of C, 7 for
+   128; and its blocks. Narrow results have several rows in a block. */
+static inline int sgemm__reduce_log2_cols(const sgemm__args *args) {
+  int log2_cols = 2;
+  while ((1 << log2_cols) < SGEMM__REDUCE_THREADS && (1 << log2_cols) < args->n)
+    log2_cols++;
+  return log2_cols;
+}
 static inline double sgemm__reduce_blocks(const sgemm__args *args) {
-  return (double)args->m * (double)sgemm__ceil_div(args->n, SGEMM__REDUCE_THREADS);
+  const int log2_cols = sgemm__reduce_log2_cols(args);
+  return (double)sgemm__ceil_div(args->m, SGEMM__REDUCE_THREADS >> log2_cols) *
+         (double)sgemm__ceil_div(args->n, 1 << log2_cols);
 }
 
 static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *partials, int partitions,
@@ -32,6 +41,7 @@ static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *
   r.split_stride = sgemm__partition_floats(args);
   r.stride_partials = r.split_stride * partitions;
   r.partitions = partitions;
+  r.log2_cols = sgemm__reduce_log2_cols(args);
   return sgemm__launch(SGEMM__REDUCE_SPLIT_K, 0,
                        sgemm__grid_of((int64_t)sgemm__reduce_blocks(args), args->batch, SGEMM__REDUCE_THREADS, 0), &r,
                        stream);

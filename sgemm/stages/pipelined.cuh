@@ -19,8 +19,8 @@ SGEMM__DEVICE int sgemm__fragment_offset(int T, int k_vectors, int k) {
 /* Floats of A's tile, and of a buffer of the pipeline: A's tile, then B's. */
 #define SGEMM__PIPELINE_A_FLOATS(s) SGEMM__TILE_FLOATS((s)->BM, (s)->BK)
 #define SGEMM__PIPELINE_BUFFER_FLOATS(s) (SGEMM__PIPELINE_A_FLOATS(s) + SGEMM__TILE_FLOATS((s)->BN, (s)->BK))
-#define SGEMM__A_K_VECTORS(s) SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major)
-#define SGEMM__B_K_VECTORS(s) SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major)
+#define SGEMM__A_K_VECTORS(s) ((s)->V == 4 && SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major))
+#define SGEMM__B_K_VECTORS(s) ((s)->V == 4 && SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major))
 
 /* Issues the thread's copies of the next tiles of A and B into a buffer, and commits them as one group. k_left: k of
    the block from these tiles on. With k_left <= 0 the group is empty, so that sgemm__copy_wait() counts one group for
@@ -41,10 +41,10 @@ SGEMM__DEVICE void sgemm__load_step(float *a, float *b, const sgemm__shape *s, c
   const int a_k_vectors = SGEMM__A_K_VECTORS(s), b_k_vectors = SGEMM__B_K_VECTORS(s);
   if (!a_k_vectors || step % 4 == 0)
     sgemm__load_fragment_at(a + sgemm__fragment_offset(s->TM, a_k_vectors, step), buffer, s->BM, s->BK, a_k_vectors,
-                            own->row, first_k + step, s->TM, own->row_stride);
+                            own->row, first_k + step, s->TM, s->V, own->row_stride);
   if (!b_k_vectors || step % 4 == 0)
     sgemm__load_fragment_at(b + sgemm__fragment_offset(s->TN, b_k_vectors, step), buffer + SGEMM__PIPELINE_A_FLOATS(s),
-                            s->BN, s->BK, b_k_vectors, own->col, first_k + step, s->TN, own->col_stride);
+                            s->BN, s->BK, b_k_vectors, own->col, first_k + step, s->TN, s->V, own->col_stride);
 }
 
 /* Multiplies the fragments of step `step` into the accumulator set of that step. */
@@ -182,7 +182,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 
 #define SGEMM__RULES_PIPELINED(name)                                                                                   \
   SGEMM__RULES_TILED(name)                                                                                             \
-  SGEMM__RULE(V == 4 && bufs >= 3 && bufs <= 4, "a pipeline has V = 4 and 3 or 4 buffers", name)                       \
+  SGEMM__RULE(bufs >= 3 && bufs <= 4, "a pipeline has 3 or 4 buffers", name)                                             \
   SGEMM__RULE(BK % (slice_k * 8) == 0 && (cluster_k || slice_k == 1),                                                  \
               "each sliced-K group has a multiple of 8 of BK, and only splitk has several groups", name)               \
   SGEMM__RULE(SGEMM__COPIES_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)) &&                                 \

@@ -2,18 +2,21 @@
 #ifndef SGEMM_STAGES_SPLIT_K_REDUCE_CUH
 #define SGEMM_STAGES_SPLIT_K_REDUCE_CUH
 
-/* C <- alpha * sum + beta * C. The sum adds the partitions in order, partition 0 first. A thread computes one result, a
-   block `threads` consecutive results of a row of C. The loads of 16 partitions are in flight at a time. */
+/* C <- alpha * sum + beta * C. The sum adds the partitions in order, partition 0 first. A thread computes one result. A
+   block computes 2^log2_cols columns of several rows: a row of few columns would leave most of its threads without a
+   result. The loads of 16 partitions are in flight at a time. */
 SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int threads) {
   const sgemm__args *p = &args->gemm;
-  const uint32_t blocks_n = (uint32_t)((p->n + threads - 1) / threads), block_row = sgemm__block_x() / blocks_n;
-  const int64_t row = block_row, col = (int64_t)(sgemm__block_x() - block_row * blocks_n) * threads + sgemm__thread();
+  const int cols = 1 << args->log2_cols;
+  const uint32_t blocks_n = (uint32_t)((p->n + cols - 1) >> args->log2_cols), block_row = sgemm__block_x() / blocks_n;
+  const int64_t row = (int64_t)block_row * (threads >> args->log2_cols) + (sgemm__thread() >> args->log2_cols);
+  const int64_t col = (int64_t)(sgemm__block_x() - block_row * blocks_n) * cols + (sgemm__thread() & (cols - 1));
   const float *partial = args->partials + sgemm__block_yz() * args->stride_partials + row * args->ld_partials + col;
   float *C = p->C + sgemm__block_yz() * p->stride_c + row * p->ldc + col;
   float sum = 0.0f;
   int64_t i;
   sgemm__pdl_wait();
-  if (col >= p->n || !sgemm__has_work(p))
+  if (row >= p->m || col >= p->n || !sgemm__has_work(p))
     return;
   SGEMM__UNROLL_BY(16)
   for (i = 0; i < args->partitions; i++)
