@@ -125,7 +125,7 @@
 
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the
    variant `like` for them (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */
-#define SGEMM_ESTIMATED(X) X(async_64x128x8_16x4, async_64x64x8_8x8)
+#define SGEMM_ESTIMATED(X)
 
 /* ---- Tensor-core variants ---------------------------------------------------------------------------------------- */
 

@@ -2,15 +2,14 @@
 
      tune measure FILE.csv [SHAPES.csv]   times plans of every compiled variant on this GPU, for built-in shapes or those
                                           of a file with the columns name,m,n,k,batch,op; appends the times to FILE.csv
-     tune check FILE.csv                  prints how much slower the plans with the least estimated time are than the
+     tune check FILE.csv...               prints how much slower the plans with the least estimated time are than the
                                           fastest measured plans; needs no GPU
-     tune fit FILE.csv                    prints the constants with which the estimated times fit the measured times, to
+     tune fit FILE.csv...                 prints the constants with which the selection loses least on these files, to
                                           replace the text between BEGIN calibration and END calibration in
                                           sgemm/select/calibration_h200.h, and checks them; needs no GPU
 
-   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds. A file of version 0.1 has `ranks`
-   in place of cluster_k and `planes` in place of split_k and stream_k. In such a file `planes` of a tma variant is
-   stream_k, where 1 means off. */
+   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds, and, in the files that
+   `random_calls measure --plans` writes, lda,ldb,ldc,beta. */
 #include "sgemm.h"
 #include "tools/machine.h"
 #include "tools/plans.h"
@@ -225,8 +224,10 @@ static calibration h200(void) {
 typedef struct sample {
   sgemm_params p;
   sgemm_plan plan;
-  double us, weight, estimated;
-  int shape; /* number of the shape; samples of one shape follow each other */
+  double us, estimated; /* microseconds */
+  double slower[2];     /* log of the time over that of the fastest plan, of all [0], or without workspace [1] */
+  int without;          /* 1: the plan needs no workspace */
+  int shape;            /* number of the shape; samples of one shape follow each other */
 } sample;
 
 typedef struct samples {
@@ -242,71 +243,96 @@ static int variant_named(const char *name) {
   return v;
 }
 
-/* Parses a line of times of either version. Returns 0 if it is none, or if its variant is unknown. */
+/* Parses a line of times. Returns 0 if it is none, or if its variant is unknown. */
 static int parse_sample(sample *t, const char *line) {
   char name[64], op[3];
-  long long m, n, k, batch;
+  long long m, n, k, batch, lda, ldb, ldc;
   sgemm__args args;
-  double numbers[4]; /* cluster_k, split_k, stream_k, microseconds; or ranks, planes, microseconds */
-  const int count = sscanf(line, "%lld,%lld,%lld,%lld,%2[NT],%63[^,],%lf,%lf,%lf,%lf", &m, &n, &k, &batch, op, name,
-                           &numbers[0], &numbers[1], &numbers[2], &numbers[3]);
-  const int old = count == 9, variant = count >= 9 ? variant_named(name) : SGEMM_VARIANT_COUNT;
+  float beta;
+  int cluster_k, split_k, stream_k, variant;
+  const int count = sscanf(line, "%lld,%lld,%lld,%lld,%2[NT],%63[^,],%d,%d,%d,%lf,%lld,%lld,%lld,%f", &m, &n, &k,
+                           &batch, op, name, &cluster_k, &split_k, &stream_k, &t->us, &lda, &ldb, &ldc, &beta);
+  variant = count == 10 || count == 14 ? variant_named(name) : SGEMM_VARIANT_COUNT;
   if (variant == SGEMM_VARIANT_COUNT)
     return 0;
   t->p = sgemm_params_init(op[0] == 'T' ? SGEMM_T : SGEMM_N, op[1] == 'T' ? SGEMM_T : SGEMM_N, m, n, k);
   t->p.batch = batch;
+  if (count == 14) {
+    t->p.lda = lda;
+    t->p.ldb = ldb;
+    t->p.ldc = ldc;
+    t->p.beta = beta;
+    t->p.stride_a = (t->p.op_a == SGEMM_N ? m : k) * lda;
+    t->p.stride_b = (t->p.op_b == SGEMM_N ? k : n) * ldb;
+    t->p.stride_c = m * ldc;
+  }
   t->plan = sgemm__plain_plan((sgemm_variant)variant);
-  t->plan.cluster_k = (int)numbers[0];
-  if (old && sgemm_variant_get(t->plan.variant)->uses_tma)
-    t->plan.stream_k = numbers[1] > 1.0 ? (int)numbers[1] : 0;
-  else
-    t->plan.split_k = (int)numbers[1];
-  if (!old)
-    t->plan.stream_k = (int)numbers[2];
-  t->us = numbers[old ? 2 : 3];
+  t->plan.cluster_k = cluster_k;
+  t->plan.split_k = split_k;
+  t->plan.stream_k = stream_k;
   args = sgemm__args_of(&t->p);
-  sgemm__decide_repack(&t->plan, &args, WORKSPACE_BYTES);
+  sgemm__decide_repack(&t->plan, &args, INT64_MAX);
+  t->without = sgemm_plan_workspace(&t->plan, &t->p) == 0;
   return 1;
 }
 
 static int same_shape(const sgemm_params *a, const sgemm_params *b) {
   return a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && a->op_a == b->op_a &&
-         a->op_b == b->op_b;
+         a->op_b == b->op_b && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc && a->beta == b->beta;
 }
 
-/* Reads the times of a file. Skips variants that the table no longer has. */
-static int read_samples(samples *s, const char *path) {
-  char line[256];
-  int i, first = 0;
-  sample t;
-  FILE *f = fopen(path, "r");
-  if (f == NULL)
-    return fail(path, "cannot be read");
-  while (fgets(line, sizeof line, f) != NULL) {
-    if (!parse_sample(&t, line))
-      continue;
-    t.shape = s->count == 0 ? 0 : s->all[s->count - 1].shape + !same_shape(&t.p, &s->all[s->count - 1].p);
-    if (s->count == s->capacity) {
-      s->capacity = 2 * s->capacity + 1024;
-      s->all = (sample *)realloc(s->all, (size_t)s->capacity * sizeof *s->all);
-      if (s->all == NULL)
-        return fail(path, "too long for the memory");
-    }
-    s->all[s->count++] = t;
+/* Adds a sample. 0 is success. */
+static int add_sample(samples *s, const sample *t) {
+  if (s->count == s->capacity) {
+    s->capacity = 2 * s->capacity + 1024;
+    s->all = (sample *)realloc(s->all, (size_t)s->capacity * sizeof *s->all);
+    if (s->all == NULL)
+      return fail("the times", "too many for the memory");
   }
-  fclose(f);
-  /* The order of the fastest plans matters most: a plan with twice the least time has a quarter of the weight. */
-  for (i = 0; i <= s->count; i++)
-    if (i == s->count || s->all[i].shape != s->all[first].shape) {
-      double least = 1e30;
-      int j;
-      for (j = first; j < i; j++)
-        least = fmin(least, s->all[j].us);
-      for (j = first; j < i; j++)
-        s->all[j].weight = pow(least / s->all[j].us, 2.0);
-      first = i;
+  s->all[s->count] = *t;
+  s->all[s->count].shape = s->count == 0 ? 0 : s->all[s->count - 1].shape + !same_shape(&t->p, &s->all[s->count - 1].p);
+  s->count++;
+  return 0;
+}
+
+/* One past the last sample of the shape that begins at `first`. */
+static int shape_end(const samples *s, int first) {
+  int end = first;
+  while (end < s->count && s->all[end].shape == s->all[first].shape)
+    end++;
+  return end;
+}
+
+/* Reads the times of files. Skips variants that the table no longer has. */
+static int read_samples(samples *s, char *const *paths, int count) {
+  char line[256];
+  int i, first, status = 0;
+  sample t;
+  for (i = 0; i < count && status == 0; i++) {
+    FILE *f = fopen(paths[i], "r");
+    if (f == NULL)
+      return fail(paths[i], "cannot be read");
+    while (status == 0 && fgets(line, sizeof line, f) != NULL)
+      if (parse_sample(&t, line))
+        status = add_sample(s, &t);
+    fclose(f);
+  }
+  if (status == 0 && s->count == 0)
+    return fail(paths[0], "no times of variants that the table has");
+  for (first = 0; first < s->count; first = shape_end(s, first)) {
+    const int end = shape_end(s, first);
+    double fastest[2] = {1e30, 1e30};
+    for (i = first; i < end; i++) {
+      fastest[0] = fmin(fastest[0], s->all[i].us);
+      if (s->all[i].without)
+        fastest[1] = fmin(fastest[1], s->all[i].us);
     }
-  return s->count > 0 ? 0 : fail(path, "no times of variants that the table has");
+    for (i = first; i < end; i++) {
+      s->all[i].slower[0] = log(s->all[i].us / fastest[0]);
+      s->all[i].slower[1] = log(s->all[i].us / fastest[1]);
+    }
+  }
+  return status;
 }
 
 /* The estimated time of a sample in microseconds. */
@@ -316,34 +342,75 @@ static double estimate(const sample *t, const sgemm_device *device, const calibr
   return sgemm__cost(&t->plan, &r, &q, &c->common) / device->clock_mhz;
 }
 
-/* The weighted mean square of log(estimated / measured time) of one variant's samples, or of all samples for -1. */
-static double misfit(const samples *s, const calibration *c, int variant) {
-  double sum = 0.0;
+/* Estimates the samples of one variant, or all samples for -1. */
+static void estimate_all(samples *s, const calibration *c, int variant) {
   int i;
   for (i = 0; i < s->count; i++)
-    if (variant < 0 || (int)s->all[i].plan.variant == variant) {
-      const sample *t = &s->all[i];
-      const double off = log(estimate(t, &s->device, c) / t->us);
-      sum += t->weight * off * off;
-    }
-  return sum / s->count;
+    if (variant < 0 || (int)s->all[i].plan.variant == variant)
+      s->all[i].estimated = estimate(&s->all[i], &s->device, c);
 }
 
-/* Multiplies one constant by 1 + step, or divides it, as long as the misfit falls. */
-static void improve(const samples *s, const calibration *c, double *constant, int variant, double step) {
-  double now = misfit(s, c, variant);
+/* The root mean square of log(estimated / measured time). The fastest plans matter most: a plan that takes twice the
+   time of the fastest has an eighth of its weight. */
+static double misfit(const samples *s) {
+  double sum = 0.0, weights = 0.0;
+  int i;
+  for (i = 0; i < s->count; i++) {
+    const double off = log(s->all[i].estimated / s->all[i].us), weight = exp(-3.0 * s->all[i].slower[0]);
+    sum += weight * off * off;
+    weights += weight;
+  }
+  return sqrt(sum / weights);
+}
+
+/* The mean over the shapes of log(time / fastest time) of the selected plan, with workspace and without. A selection of
+   the lowest estimate would not change with small changes of the constants. So each plan is selected with a probability
+   proportional to (1 / estimated time)^(1 / 0.06). */
+static double expected_regret(const samples *s) {
+  double sum = 0.0;
+  int i, first, without, selections = 0;
+  for (first = 0; first < s->count; first = shape_end(s, first))
+    for (without = 0; without < 2; without++) {
+      const int end = shape_end(s, first);
+      double lowest = 1e30, chances = 0.0, slower = 0.0;
+      for (i = first; i < end; i++)
+        if (!without || s->all[i].without)
+          lowest = fmin(lowest, s->all[i].estimated);
+      for (i = first; i < end; i++)
+        if ((!without || s->all[i].without) && s->all[i].estimated < 1.5 * lowest) {
+          const double chance = pow(lowest / s->all[i].estimated, 1.0 / 0.06);
+          chances += chance;
+          slower += chance * s->all[i].slower[without];
+        }
+      if (chances > 0.0) {
+        sum += slower / chances;
+        selections++;
+      }
+    }
+  return sum / selections;
+}
+
+/* What the fit minimizes. The misfit keeps the estimates near the times, so that they hold for other shapes too. */
+static double loss(samples *s, const calibration *c, int variant) {
+  estimate_all(s, c, variant);
+  return expected_regret(s) + 0.15 * misfit(s);
+}
+
+/* Multiplies one constant by 1 + step, or divides it, as long as the loss falls. *now: the loss. */
+static void improve(samples *s, const calibration *c, double *constant, int variant, double step, double *now) {
   int way, moves;
   for (way = 0; way < 2; way++)
-    for (moves = 0; moves < 8; moves++) {
+    for (moves = 0; moves < 4; moves++) {
       const double before = *constant;
       double then;
       *constant *= way ? 1.0 / (1.0 + step) : 1.0 + step;
-      then = misfit(s, c, variant);
-      if (then >= now) {
+      then = loss(s, c, variant);
+      if (then >= *now) {
         *constant = before;
+        estimate_all(s, c, variant);
         break;
       }
-      now = then;
+      *now = then;
     }
 }
 
@@ -354,45 +421,53 @@ static void print_sample(const char *what, const sample *t, const char *end) {
           t->estimated, end);
 }
 
-/* Prints how much slower the plans with the least estimated time are than the fastest measured plans. */
-static void report(samples *s, const calibration *c) {
-  double log_sum = 0.0, worst = 1.0;
-  int i, first = 0, shapes = 0, worst_at = 0;
-  for (i = 0; i <= s->count; i++)
-    if (i == s->count || s->all[i].shape != s->all[first].shape) {
-      int j, chosen = first, fastest = first;
-      for (j = first; j < i; j++) {
-        s->all[j].estimated = estimate(&s->all[j], &s->device, c);
-        chosen = s->all[j].estimated < s->all[chosen].estimated ? j : chosen;
-        fastest = s->all[j].us < s->all[fastest].us ? j : fastest;
-      }
-      log_sum += log(s->all[chosen].us / s->all[fastest].us);
-      if (s->all[chosen].us / s->all[fastest].us > worst) {
-        worst = s->all[chosen].us / s->all[fastest].us;
-        worst_at = chosen;
-      }
-      if (s->all[chosen].us / s->all[fastest].us > 1.15) {
-        const sgemm_params *p = &s->all[chosen].p;
-        fprintf(stderr, "tune: %lldx%lldx%lld, batch %lld:", (long long)p->m, (long long)p->n, (long long)p->k,
-                (long long)p->batch);
-        print_sample("", &s->all[chosen], ",");
-        print_sample(" fastest", &s->all[fastest], "\n");
-      }
-      shapes++;
-      first = i;
-    }
-  fprintf(stderr,
-          "tune: %d times of %d shapes; misfit %.1f %%; the plans chosen take %.2f %% longer than the fastest, at most "
-          "%.0f %% (%lldx%lldx%lld)\n",
-          s->count, shapes, 100.0 * sqrt(misfit(s, c, -1)), 100.0 * (exp(log_sum / shapes) - 1.0),
-          100.0 * (worst - 1.0), (long long)s->all[worst_at].p.m, (long long)s->all[worst_at].p.n,
-          (long long)s->all[worst_at].p.k);
+/* The selected sample of a shape from `first` on: that with the lowest estimate, with workspace or without. -1: there is
+   none. */
+static int selected(const samples *s, int first, int without) {
+  const int end = shape_end(s, first);
+  int i, best = -1;
+  for (i = first; i < end; i++)
+    if ((!without || s->all[i].without) && (best < 0 || s->all[i].estimated < s->all[best].estimated))
+      best = i;
+  return best;
 }
 
-static int check(const char *path) {
+/* Prints how much slower the plans with the lowest estimates are than the fastest measured plans. */
+static void report(samples *s, const calibration *c) {
+  int without, first, i;
+  estimate_all(s, c, -1);
+  for (without = 0; without < 2; without++) {
+    double log_sum = 0.0, worst = 0.0;
+    int shapes = 0, worst_at = 0, far = 0;
+    for (first = 0; first < s->count; first = shape_end(s, first)) {
+      i = selected(s, first, without);
+      if (i < 0)
+        continue;
+      shapes++;
+      log_sum += s->all[i].slower[without];
+      far += s->all[i].slower[without] > log(1.1);
+      if (s->all[i].slower[without] > worst) {
+        worst = s->all[i].slower[without];
+        worst_at = i;
+      }
+    }
+    fprintf(
+        stderr,
+        "tune: %s workspace, %d shapes: the plans chosen take %.2f %% longer than the fastest, %.1f %% of them more "
+        "than 10 %% longer, at most %.0f %%:",
+        without ? "without" : "with", shapes, 100.0 * (exp(log_sum / shapes) - 1.0), 100.0 * far / shapes,
+        100.0 * (exp(worst) - 1.0));
+    fprintf(stderr, " %lld x %lld x %lld,", (long long)s->all[worst_at].p.m, (long long)s->all[worst_at].p.n,
+            (long long)s->all[worst_at].p.k);
+    print_sample("", &s->all[worst_at], "\n");
+  }
+  fprintf(stderr, "tune: %d times, misfit %.1f %%\n", s->count, 100.0 * misfit(s));
+}
+
+static int check(char *const *paths, int count) {
   samples s = {0};
   const calibration c = h200();
-  const int status = read_samples(&s, path);
+  const int status = read_samples(&s, paths, count);
   s.device = tuned_device();
   if (status == 0)
     report(&s, &c);
@@ -407,19 +482,23 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 12 };
+enum { CONSTANTS = 16 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
                                    {"cluster", "%.0f", &c->cluster, 1},
                                    {"split_k", "%.0f", &c->split_k, 1},
-                                   {"partition", "%.0f", &c->partition, 1},
+                                   {"pack", "%.0f", &c->pack, 1},
                                    {"half_rate_warps", "%.2f", &c->half_rate_warps, 1},
                                    {"copy", "%.4f", &c->copy, 1},
                                    {"store", "%.4f", &c->store, 1},
                                    {"guarded", "%.4f", &c->guarded, 1},
                                    {"latency", "%.0f", &c->latency, 1},
                                    {"sm_bytes", "%.1f", &c->sm_bytes, 1},
-                                   {"bandwidth_share", "%.3f", &c->bandwidth_share, 1},
+                                   {"bandwidth_share", "%.3f", &c->bandwidth_share, 0},
+                                   {"read_c", "%.0f", &c->read_c, 1},
+                                   {"unaligned_c", "%.1f", &c->unaligned_c, 1},
+                                   {"gemv_guarded", "%.0f", &c->gemv_guarded, 1},
+                                   {"persistent", "%.0f", &c->persistent, 1},
                                    {"lost_reuse", "%g", &c->lost_reuse, 0}};
   memcpy(list, all, sizeof all);
 }
@@ -465,23 +544,24 @@ static void print_calibration(const samples *s, calibration *c) {
   printf("/* END calibration */\n");
 }
 
-static int fit(const char *path) {
+static int fit(char *const *paths, int count) {
   samples s = {0};
   calibration c = h200();
   constant list[CONSTANTS];
-  double step;
-  int i, v, status = read_samples(&s, path);
+  double step, now;
+  int i, v, status = read_samples(&s, paths, count);
   s.device = tuned_device();
   list_constants(&c.common, list);
-  for (step = 0.3; step > 0.004 && status == 0; step *= 0.7) {
+  now = status == 0 ? loss(&s, &c, -1) : 0.0;
+  for (step = 0.25; step > 0.01 && status == 0; step *= 0.65) {
     for (i = 0; i < CONSTANTS; i++)
       if (list[i].fitted)
-        improve(&s, &c, list[i].value, -1, step);
+        improve(&s, &c, list[i].value, -1, step, &now);
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-      improve(&s, &c, &c.variants[v].rate, v, step);
-      improve(&s, &c, &c.variants[v].overhead, v, step);
+      improve(&s, &c, &c.variants[v].rate, v, step, &now);
+      improve(&s, &c, &c.variants[v].overhead, v, step, &now);
     }
-    fprintf(stderr, "\rtune: fitting, step %.3f, misfit %.2f %%  ", step, 100.0 * sqrt(misfit(&s, &c, -1)));
+    fprintf(stderr, "\rtune: fitting, step %.3f, loss %.4f  ", step, now);
   }
   if (status != 0)
     return status;
@@ -495,9 +575,9 @@ static int fit(const char *path) {
 int main(int argc, char **argv) {
   if ((argc == 3 || argc == 4) && strcmp(argv[1], "measure") == 0)
     return measure(argv[2], argc == 4 ? argv[3] : NULL);
-  if (argc == 3 && strcmp(argv[1], "check") == 0)
-    return check(argv[2]);
-  if (argc == 3 && strcmp(argv[1], "fit") == 0)
-    return fit(argv[2]);
-  return fail("usage", "tune measure FILE.csv [SHAPES.csv] | tune check FILE.csv | tune fit FILE.csv");
+  if (argc >= 3 && strcmp(argv[1], "check") == 0)
+    return check(argv + 2, argc - 2);
+  if (argc >= 3 && strcmp(argv[1], "fit") == 0)
+    return fit(argv + 2, argc - 2);
+  return fail("usage", "tune measure FILE.csv [SHAPES.csv] | tune check FILE.csv... | tune fit FILE.csv...");
 }

@@ -11,7 +11,7 @@ typedef struct sgemm__calibration {
   double launch;          /* clocks of a launch whose kernel does nothing */
   double cluster;         /* clocks of the sum over the blocks of a cluster */
   double split_k;         /* clocks of the second kernel of split-K or stream-K */
-  double partition;       /* clocks of each partition that the second kernel sums, besides its bytes */
+  double pack;            /* clocks of the launch that packs operands, besides its bytes */
   double half_rate_warps; /* resident warps of an SM at which a variant reaches half of its rate */
   double copy;            /* clocks of an element that cp.async copies by 4 bytes instead of 16 */
   double store;           /* clocks of an element that a stage before async stores to shared memory by 4 bytes */
@@ -19,6 +19,10 @@ typedef struct sgemm__calibration {
   double latency;         /* clocks from the request of a tile to its arrival */
   double sm_bytes;        /* L2-to-SM throughput: bytes that an SM loads in a clock, from L2 or DRAM */
   double bandwidth_share; /* fraction of the nominal DRAM bandwidth that a kernel reaches */
+  double read_c;          /* clocks until a vector of C arrives, if beta is not 0 */
+  double unaligned_c;     /* clocks of an SM for 32 results that go to a row of C not aligned to 16 bytes */
+  double gemv_guarded;    /* clocks of a k-step of gemv whose loads are guarded one by one */
+  double persistent;      /* clocks before the first tile of a persistent block arrives */
   double lost_reuse;      /* fraction of the reused bytes that DRAM re-reads, for each k above 4096; not fitted */
 } sgemm__calibration;
 
@@ -37,17 +41,21 @@ typedef struct sgemm__tensor_calibration {
 // clang-format off
 /* BEGIN calibration */
 static const sgemm__calibration sgemm__h200 = {
-  2550,     /* launch */
-  2962,     /* cluster */
-  5022,     /* split_k */
-  0,        /* partition */
-  1.61,     /* half_rate_warps */
-  0.0556,   /* copy */
-  0.0455,   /* store */
-  0.0985,   /* guarded */
+  883,      /* launch */
+  2604,     /* cluster */
+  4227,     /* split_k */
+  5165,     /* pack */
+  1.76,     /* half_rate_warps */
+  0.0982,   /* copy */
+  0.1002,   /* store */
+  0.0957,   /* guarded */
   73,       /* latency */
-  46.3,     /* sm_bytes */
+  25.9,     /* sm_bytes */
   0.698,    /* bandwidth_share */
+  426,      /* read_c */
+  8.1,      /* unaligned_c */
+  861,      /* gemv_guarded */
+  2350,     /* persistent */
   1.39e-05, /* lost_reuse */
 };
 
@@ -70,39 +78,40 @@ static const sgemm__calibration sgemm__h200 = {
   X(doublebuffered_32x64x16_4x4,      71.2,  2069)                                                                     \
   X(doublebuffered_32x32x16_4x4,      63.2,  2028)                                                                     \
   X(async_128x256x16_16x8,           113.2,  9118)                                                                     \
-  X(async_128x256x8_16x8,            117.2,  9227)                                                                     \
-  X(async_256x128x8_16x8,            112.5,  8410)                                                                     \
-  X(async_64x128x16_8x8,             111.2,  4525)                                                                     \
-  X(async_128x64x16_8x8,             109.2,  4588)                                                                     \
-  X(async_64x64x16_8x4,               94.6,  2906)                                                                     \
-  X(async_64x64x8_8x8,                99.4,  3834)                                                                     \
-  X(async_32x128x32_8x4,              97.0,  3717)                                                                     \
-  X(async_128x32x32_4x8,              91.4,  3255)                                                                     \
-  X(async_32x32x8_8x4,                80.0,  2600)                                                                     \
-  X(splitk_64x128x16_8x8,             95.4,  4879)                                                                     \
-  X(splitk_64x64x32_8x4,              91.7,  3899)                                                                     \
-  X(splitk_32x64x32_8x4,              83.6,  3106)                                                                     \
-  X(splitk_32x32x64_4x4,              75.9,  3184)                                                                     \
-  X(splitk_16x128x32_16x4,            80.8,  3009)                                                                     \
-  X(splitk_8x128x32_8x4,              66.2,  2609)                                                                     \
-  X(splitk_4x128x32_4x4,              52.7,  3259)                                                                     \
-  X(splitk_128x16x32_4x16,            78.1,  3434)                                                                     \
-  X(splitk_128x8x32_4x8,              63.3,  2820)                                                                     \
-  X(splitk_128x4x32_4x4,              45.0,  2628)                                                                     \
-  X(splitk_16x32x128_4x4,             79.6,  2787)                                                                     \
-  X(splitk_8x32x128_4x4,              56.3,  2486)                                                                     \
-  X(splitk_4x32x128_4x4,              47.7,  3895)                                                                     \
-  X(splitk_32x16x128_4x4,             79.1,  2715)                                                                     \
-  X(splitk_32x8x128_4x4,              62.9,  2507)                                                                     \
-  X(splitk_32x4x128_4x4,              42.1,  3519)                                                                     \
-  X(gemv_1x32x256_1x4,                18.0,  2600)                                                                     \
-  X(gemv_32x1x256_4x1,                18.0,  2600)                                                                     \
-  X(tma_64x128x64_16x8,              122.2,  2193)                                                                     \
-  X(tma_128x64x64_16x8,              122.3,  2234)                                                                     \
-  X(tma_64x64x32_16x8,               119.4,  1763)                                                                     \
-  X(tma_32x32x128_16x8,              120.6,  1891)                                                                     \
-  X(tma_32x256x64_16x8,              120.6,  2443)                                                                     \
-  X(tma_256x32x64_16x8,              122.4,  1964)
+  X(async_128x256x8_16x8,            114.6,  9677)                                                                     \
+  X(async_256x128x8_16x8,            113.2,  9570)                                                                     \
+  X(async_64x128x16_8x8,             123.7,  5926)                                                                     \
+  X(async_128x64x16_8x8,             108.9,  6544)                                                                     \
+  X(async_64x64x16_8x4,               89.7,  3735)                                                                     \
+  X(async_64x64x8_8x8,               120.5,  2342)                                                                     \
+  X(async_32x128x32_8x4,              94.1,  4043)                                                                     \
+  X(async_128x32x32_4x8,              92.8,  4476)                                                                     \
+  X(async_32x32x8_8x4,                84.4,  3661)                                                                     \
+  X(async_64x128x8_16x4,              89.6,  3622)                                                                     \
+  X(splitk_64x128x16_8x8,            112.0,  5133)                                                                     \
+  X(splitk_64x64x32_8x4,              90.6,  4241)                                                                     \
+  X(splitk_32x64x32_8x4,              81.1,  2612)                                                                     \
+  X(splitk_32x32x64_4x4,              72.9,  2791)                                                                     \
+  X(splitk_16x128x32_16x4,            82.9,  3523)                                                                     \
+  X(splitk_8x128x32_8x4,              54.8,  2323)                                                                     \
+  X(splitk_4x128x32_4x4,              31.1,  1045)                                                                     \
+  X(splitk_128x16x32_4x16,            72.5,  3637)                                                                     \
+  X(splitk_128x8x32_4x8,              51.3,  2749)                                                                     \
+  X(splitk_128x4x32_4x4,              30.3,  1268)                                                                     \
+  X(splitk_16x32x128_4x4,             69.2,  3082)                                                                     \
+  X(splitk_8x32x128_4x4,              48.9,  2809)                                                                     \
+  X(splitk_4x32x128_4x4,              37.4,  2220)                                                                     \
+  X(splitk_32x16x128_4x4,             71.0,  2742)                                                                     \
+  X(splitk_32x8x128_4x4,              50.5,  2643)                                                                     \
+  X(splitk_32x4x128_4x4,              38.5,  1860)                                                                     \
+  X(gemv_1x32x256_1x4,                34.9,  2359)                                                                     \
+  X(gemv_32x1x256_4x1,                57.6,  2675)                                                                     \
+  X(tma_64x128x64_16x8,              129.0,  3529)                                                                     \
+  X(tma_128x64x64_16x8,              124.3,  3288)                                                                     \
+  X(tma_64x64x32_16x8,               146.5,  2412)                                                                     \
+  X(tma_32x32x128_16x8,              144.3,  3153)                                                                     \
+  X(tma_32x256x64_16x8,              133.3,  4178)                                                                     \
+  X(tma_256x32x64_16x8,              136.6,  4291)
 /* END calibration */
 
 /* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */

@@ -5,9 +5,9 @@
 #define SGEMM_SELECT_COST_H
 
 /* Constants of the estimate that tune does not fit, each from measurements on an H200 (pages of docs/notebook). */
-#define SGEMM__COST_READ_C 1000.0       /* clocks until a vector of C arrives, if beta is not 0 (tile_ends.md) */
 #define SGEMM__COST_PACK_BANDWIDTH 0.9  /* fraction of nominal DRAM bandwidth that packing reaches (tma_origins.md) */
-#define SGEMM__COST_PERSISTENT 3500.0   /* clocks before a persistent block's first tile arrives (selection.md) */
+#define SGEMM__COST_L2_SHARE 1.4        /* bandwidth of the L2, as a fraction of the nominal DRAM bandwidth */
+#define SGEMM__COST_L2_FULL 0.7         /* fraction of the L2 up to which the bytes of a call are taken as L2-warm */
 #define SGEMM__COST_REDUCE_WAIT 2000.0  /* clocks for 8 loads in flight of a stream-K sum (selection.md) */
 #define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
 #define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
@@ -26,23 +26,23 @@ static inline double sgemm__smaller(double a, double b) { return a < b ? a : b; 
 typedef struct sgemm__problem {
   sgemm__args args;
   double m, n, k, batch;
-  int a_k_major, b_k_major; /* 1: contiguous along k in memory */
-  int a_vectors, b_vectors; /* 1: ld is a multiple of 4, so that all rows can start at multiples of 16 bytes */
-  double pack_a, pack_b;    /* elements of A, and of B, that packing writes */
-  double must_pack;         /* clocks of packing the operands that tensor maps cannot describe */
-  double sms, per_sm;       /* SMs of the device; 1 / sms */
-  double lane;              /* 128 over the FMA lanes of an SM */
-  double sm_byte;           /* clocks for each byte that SMs load while all SMs load */
-  double dram_byte;         /* clocks for each DRAM byte at the nominal bandwidth */
-  double bytes, dram;       /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them */
-  double l2;                /* bytes of the L2 */
-  double fmas;              /* clocks of all FMAs at the nominal peak */
-  double read_c;            /* clocks until a vector of C arrives; 0 if beta is 0 */
+  int a_k_major, b_k_major;            /* 1: contiguous along k in memory */
+  int a_vectors, b_vectors, c_vectors; /* 1: ld is a multiple of 4, so that rows can start at multiples of 16 bytes */
+  double pack_a, pack_b;               /* elements of A, and of B, that packing writes */
+  double must_pack;                    /* clocks of packing the operands that tensor maps cannot describe */
+  double sms, per_sm;                  /* SMs of the device; 1 / sms */
+  double lane;                         /* 128 over the FMA lanes of an SM */
+  double sm_byte;                      /* clocks for each byte that SMs load while all SMs load */
+  double dram_byte;                    /* clocks for each DRAM byte at the nominal bandwidth */
+  double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM or the L2 needs for them */
+  double l2;          /* bytes of the L2 */
+  double fmas;        /* clocks of all FMAs at the nominal peak */
+  double read_c;      /* clocks until a vector of C arrives; 0 if beta is 0 */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
 static inline double sgemm__pack_cost(double elements, double dram_byte, const sgemm__calibration *c) {
-  return elements > 0.0 ? c->launch + elements * 8.0 * dram_byte / SGEMM__COST_PACK_BANDWIDTH : 0.0;
+  return elements > 0.0 ? c->pack + elements * 8.0 * dram_byte / SGEMM__COST_PACK_BANDWIDTH : 0.0;
 }
 
 static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_device *device,
@@ -58,16 +58,17 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.b_k_major = a.trans_b;
   q.a_vectors = a.lda % 4 == 0;
   q.b_vectors = a.ldb % 4 == 0;
+  q.c_vectors = a.ldc % 4 == 0;
   q.sms = device->multiprocessors;
   q.per_sm = 1.0 / q.sms;
   q.lane = 128.0 / device->lanes;
   q.sm_byte = q.per_sm / c->sm_bytes;
   q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
-  q.dram = q.bytes * q.dram_byte / c->bandwidth_share;
   q.l2 = (double)device->l2_bytes;
+  q.dram = q.bytes * q.dram_byte / (q.bytes < SGEMM__COST_L2_FULL * q.l2 ? SGEMM__COST_L2_SHARE : c->bandwidth_share);
   q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
-  q.read_c = a.beta != 0.0f ? SGEMM__COST_READ_C : 0.0;
+  q.read_c = a.beta != 0.0f ? c->read_c : 0.0;
   q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a.batch, a.stride_a);
   q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a.batch, a.stride_b);
   q.must_pack = sgemm__pack_cost(
@@ -80,7 +81,9 @@ typedef struct sgemm__candidate {
   const sgemm_variant_info *v;
   double tiles;       /* tiles of C in all the batch */
   double fma, per_k;  /* clocks for each k of a tile on an SM full of blocks: FMAs alone; FMAs and 4-byte copies */
-  double overhead;    /* clocks of a wave besides those for its k */
+  double overhead;    /* clocks of a wave besides those for its k and for C */
+  double read_c;      /* clocks of a wave that wait for C, if beta is not 0 and partial results do not take its place */
+  double unaligned_c; /* clocks of an SM for the stores of a tile to rows of C that are not aligned to 16 bytes */
   double half_rate;   /* resident blocks at which an SM reaches half of its rate */
   double arrival;     /* minimum clocks between the arrivals of the tiles of consecutive k-steps */
   double step_bytes;  /* bytes that a block loads for each k */
@@ -95,15 +98,18 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
   return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv;
 }
 
-/* Clocks of a wave besides its FMAs. If beta is not 0, a thread waits for C once for each of its output vectors.
-   Pipelines with 8 x 8 results per thread, and tma, load eight vectors at a time, so that a thread waits two times in
-   all. */
-static inline double sgemm__wave_overhead(sgemm_variant variant, const sgemm__variant_calibration *own,
-                                          const sgemm__problem *q) {
-  const sgemm_variant_info *v = sgemm__variant_get(variant);
-  const double vectors = (double)(v->TM * v->TN) / (v->V * v->slice_k);
+/* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
+   the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, and tma, load eight
+   vectors at a time, so that a thread waits two times in all. */
+static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q) {
+  const double vectors = sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
   const int ahead = v->uses_tma || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
-  return own->overhead + q->read_c * (ahead ? 2.0 : sgemm__larger(vectors, 1.0));
+  return q->read_c * (ahead ? 2.0 : vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0));
+}
+
+/* 1 if the loads of gemv are guarded one by one: an edge of the matrix is in each tile, or its rows are not aligned. */
+static inline int sgemm__gemv_is_guarded(const sgemm_variant_info *v, const sgemm__problem *q) {
+  return v->BN > v->BM ? q->args.n % v->BN != 0 || !q->b_vectors : q->args.m % v->BM != 0 || !q->a_vectors;
 }
 
 /* Lower bound of the clocks of every plan of a variant: the larger of the SM time and the DRAM time. The SM time is at
@@ -118,8 +124,7 @@ static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__vari
   const double alone = sgemm__larger(busy, fma * q->k * (1.0 + c->half_rate_warps * 32.0 / v->threads));
   const double split = busy + (v->cluster_split_k ? sgemm__smaller(c->cluster, c->split_k) : c->split_k);
   const double work = sgemm__can_split_k(v) ? sgemm__smaller(alone, split) : alone;
-  return c->launch + (v->uses_tma ? q->must_pack : 0.0) +
-         sgemm__larger(work + sgemm__wave_overhead(variant, own, q), q->dram);
+  return c->launch + (v->uses_tma ? q->must_pack : 0.0) + sgemm__larger(work + own->overhead, q->dram);
 }
 
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
@@ -128,18 +133,23 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   /* An operand is copied element by element if it is K-major and fragments have more than 4 elements, or if its rows do
      not start at multiples of 16 bytes. */
   const double single = v->bufs > 2 ? c->copy : c->store;
-  const double a_copy = v->uses_tma ? 0.0 : !q->a_vectors ? c->guarded : q->a_k_major && v->TM != 4 ? single : 0.0;
-  const double b_copy = v->uses_tma ? 0.0 : !q->b_vectors ? c->guarded : q->b_k_major && v->TN != 4 ? single : 0.0;
+  const int a_single = q->a_k_major && (v->TM != 4 || v->V == 1), b_single = q->b_k_major && (v->TN != 4 || v->V == 1);
+  const double a_copy = v->uses_tma ? 0.0 : !q->a_vectors ? c->guarded : a_single ? single : 0.0;
+  const double b_copy = v->uses_tma ? 0.0 : !q->b_vectors ? c->guarded : b_single ? single : 0.0;
   sgemm__candidate r;
   r.v = v;
   r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   r.fma = v->BM * v->BN * q->lane / own->rate;
   r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN;
-  r.overhead = sgemm__wave_overhead(variant, own, q);
+  r.overhead = own->overhead;
+  r.read_c = sgemm__read_c_cost(v, q);
+  r.unaligned_c = q->c_vectors || v->V == 1 ? 0.0 : c->unaligned_c * q->m * q->n * q->batch / (32.0 * r.tiles);
   r.half_rate = c->half_rate_warps * 32.0 / v->threads;
-  r.arrival = c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
+  r.arrival = v->stage == SGEMM_STAGE_gemv && sgemm__gemv_is_guarded(v, q)
+                  ? c->gemv_guarded
+                  : c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.step_bytes = 4.0 * (v->BM + v->BN);
-  r.partial = v->uses_tma ? v->BM * v->BN * 8.0 * q->sm_byte : c->partition + q->m * q->n * q->batch * 8.0 * q->sm_byte;
+  r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
   r.slots = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
   r.lower_bound = c->launch + (v->uses_tma ? q->must_pack : 0.0) +
@@ -193,11 +203,14 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
 static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
   const double alone = w->steps * r->v->BK * r->per_k, arrival = w->steps * r->arrival;
   const double resident = r->v->resident;
-  const double full = sgemm__larger(alone * (resident + r->half_rate), arrival) + r->overhead;
+  const double overhead = r->overhead + (plan->split_k == 1 ? r->read_c : 0.0);
+  const double store = plan->split_k == 1 ? r->unaligned_c : 0.0; /* partial results have aligned rows */
+  const double full = sgemm__larger(alone * (resident + r->half_rate), arrival) + overhead + resident * store;
   const double last = plan->stream_k > 1
-                          ? alone * (resident + r->half_rate) * w->left / w->wave + w->units * r->overhead
-                      : w->busiest > 0.0 ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + r->overhead
-                                         : 0.0;
+                          ? alone * (resident + r->half_rate) * w->left / w->wave + w->units * (overhead + store)
+                      : w->busiest > 0.0
+                          ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + overhead + w->busiest * store
+                          : 0.0;
   return w->full * full + last;
 }
 
@@ -243,13 +256,14 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate 
   const double time = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) +
                       sqrt(sqrt(sm2 * sm2 + loads2 * loads2 + dram2 * dram2)) + sgemm__lost_reuse(&w, plan, r, q, c) +
                       sgemm__split_cost(plan, r, c) + (w.units - 1.0) * w.left * r->partial +
-                      (waits - 1.0) * SGEMM__COST_REDUCE_WAIT + (r->v->uses_tma ? SGEMM__COST_PERSISTENT : 0.0);
+                      (waits - 1.0) * SGEMM__COST_REDUCE_WAIT + (r->v->uses_tma ? c->persistent : 0.0);
   const double power = sgemm__power_bound(&w, r, q);
   return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
 }
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
 
+#define SGEMM__COST_TENSOR_LAUNCH 2550.0 /* clocks of each launch of a tensor plan */
 #define SGEMM__COST_SPLIT 4000.0         /* clocks of a split of any size, besides its launch and its bytes */
 #define SGEMM__COST_SPLIT_BANDWIDTH 0.85 /* fraction of the nominal DRAM bandwidth that splits and stores reach */
 #define SGEMM__COST_MMA_OTHER 4.0        /* time of a k-block of mma at a quarter of the rate, over that on sm_90 */
@@ -276,7 +290,7 @@ static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_para
   const double k_blocks = sgemm__ceil((double)SGEMM__K_BLOCKS(q->args.k) / plan->split_k);
   const double results = q->m * q->n * q->batch * 4.0;
   const double launches = (bytes > 0.0) + 2.0 + (plan->split_k > 1);
-  return launches * c->launch + (bytes > 0.0 ? SGEMM__COST_SPLIT : 0.0) + bytes * byte +
+  return launches * SGEMM__COST_TENSOR_LAUNCH + (bytes > 0.0 ? SGEMM__COST_SPLIT : 0.0) + bytes * byte +
          sgemm__ceil(tiles * q->per_sm - 1e-9) *
              (k_blocks * t.k_block * (v->wgmma ? 1.0 : sgemm__mma_slowdown(device->code_arch)) + t.overhead) +
          results * byte * (1.0 + (q->args.beta != 0.0f) + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0));

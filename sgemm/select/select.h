@@ -160,7 +160,7 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
       best->plan.variant == SGEMM_VARIANT_NONE || !sgemm_tensor_compiled())
     return;
   best->cost *= tensor_margin;
-  for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * sgemm__h200.launch; i++) {
+  for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * SGEMM__COST_TENSOR_LAUNCH; i++) {
     const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get((sgemm_tensor_variant)i);
     sgemm_plan plan = sgemm__plain_plan(fallback.variant);
     /* sum_k: k over which one accumulator set sums hi hi products; tensor cores truncate these sums. Short strict sums,
