@@ -278,7 +278,7 @@ static inline double sgemm__mma_slowdown(int arch) {
 /* Estimated clocks of a tensor plan: the launches, the split at the speed of DRAM, the tiles of the busiest SM one
    after the other, and the stores. */
 static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
-                                        const sgemm__problem *q, const sgemm__calibration *c) {
+                                        const sgemm__problem *q) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
   const sgemm__tensor_calibration t = sgemm__tensor_calibration_of(plan->tensor);
   const int swap = p->order == SGEMM_COL_MAJOR;

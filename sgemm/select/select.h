@@ -175,7 +175,7 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
     plan.tensor = (sgemm_tensor_variant)i;
     for (plan.split_k = 1; plan.split_k <= limit && (plan.split_k == 1 || plan.split_k * SPLIT_K_MIN_K <= p->k);
          plan.split_k *= 2) {
-      const double cost = sgemm__tensor_cost(&plan, p, device, q, &sgemm__h200);
+      const double cost = sgemm__tensor_cost(&plan, p, device, q);
       if (cost < best->cost && sgemm__plan_bytes(&plan, p, &q->args) <= p->workspace_bytes) {
         best->plan = plan;
         best->cost = cost;
