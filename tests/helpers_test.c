@@ -405,9 +405,9 @@ static sgemm_device device(int i) {
 }
 
 static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
-  return a->variant == b->variant && a->tensor == b->tensor && a->cluster_k == b->cluster_k &&
-         a->split_k == b->split_k && a->stream_k == b->stream_k && a->repack_a == b->repack_a &&
-         a->repack_b == b->repack_b;
+  return a->variant == b->variant && a->tensor == b->tensor && a->tensor_fallback == b->tensor_fallback &&
+         a->cluster_k == b->cluster_k && a->split_k == b->split_k && a->stream_k == b->stream_k &&
+         a->repack_a == b->repack_a && a->repack_b == b->repack_b;
 }
 
 /* Sets valid addresses. No call may follow them. Tensor maps can describe operands at these addresses. */
