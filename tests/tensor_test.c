@@ -1070,6 +1070,18 @@ Test(plan, statuses) {
   plan = q.plan;
   plan.repack_b = 1;
   cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN);
+  plan = q.plan;
+  plan.tensor_fallback = (sgemm_tensor_variant)(SGEMM_TENSOR_VARIANT_NONE + 1);
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_VARIANT);
+  plan.tensor_fallback = SGEMM_wgmma_fp16x3_128x64;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN, "the fallback is not full range");
+  plan.tensor_fallback = SGEMM_mma_bf16x6_128x128;
+  cr_assert(sgemm_plan_workspace(&plan, &q.p) > q.p.workspace_bytes, "full range has more terms");
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_WORKSPACE);
+  plan.tensor = SGEMM_mma_bf16x6_128x128;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN, "a plan in full range has no such fallback");
+  plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN, "a strict plan has no such fallback");
   q.p.workspace_bytes -= 16;
   cr_assert(sgemm_run_plan(&q.plan, &q.p, NULL) == SGEMM_ERROR_WORKSPACE);
   q.p.workspace_bytes = 112;
@@ -1138,7 +1150,7 @@ Test(selection, variants) {
       {1, 90, 128, 1000, 100.0, 227 * 1024, 1, 1 << 20},     {132, 90, 128, 1980, 4814.7, 99 * 1024, 1, 50 << 20}};
   enum { SIZES = 9, SHAPES = SIZES * SIZES * SIZES };
   sgemm_device device[6];
-  int d, mode, i, taken = 0;
+  int d, mode, i, taken = 0, with_fallback = 0;
   memset(device, 0, sizeof device);
   for (d = 0; d < 6; d++) {
     device[d].multiprocessors = devices[d].multiprocessors;
@@ -1161,16 +1173,21 @@ Test(selection, variants) {
                                            sizes[i / SIZES % SIZES], k);
         sgemm_params other = sgemm_params_init(SGEMM_T, SGEMM_T, 777, 1, 5);
         sgemm_plan plan, again;
-        const sgemm_tensor_variant_info *v;
+        const sgemm_tensor_variant_info *v, *full;
         p.mode = mode;
         p.batch = 1 + i % 2;
         p.workspace_bytes = i % 5 ? INT64_C(1) << (18 + i % 17) : 0;
         plan = sgemm_select(&p, SGEMM_STAGE_ANY, m);
         sgemm_select(&other, SGEMM_STAGE_ANY, &device[(d + 1) % 6]);
         again = sgemm_select(&p, SGEMM_STAGE_ANY, m);
-        cr_assert(plan.variant == again.variant && plan.tensor == again.tensor && plan.cluster_k == again.cluster_k &&
+        cr_assert(plan.variant == again.variant && plan.tensor == again.tensor &&
+                  plan.tensor_fallback == again.tensor_fallback && plan.cluster_k == again.cluster_k &&
                   plan.split_k == again.split_k && plan.stream_k == again.stream_k);
         v = sgemm_tensor_variant_get(plan.tensor);
+        full = sgemm_tensor_variant_get(plan.tensor_fallback);
+        cr_assert(full == NULL || (mode == SGEMM_TENSOR && v != NULL && full->format == SGEMM_FORMAT_bf16x6 &&
+                                   (!full->wgmma || m->has_sm90a_code) && full->shared <= m->shared_per_block));
+        with_fallback += full != NULL;
         if (v == NULL)
           continue;
         cr_assert(mode != SGEMM_STRICT && k >= (mode == SGEMM_TENSOR ? 128 : 64) && m->code_arch >= 80);
@@ -1185,5 +1202,48 @@ Test(selection, variants) {
         cr_assert(sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes);
         taken++;
       }
-  cr_assert(taken > 0);
+  cr_assert(taken > with_fallback && with_fallback > 0);
+}
+
+/* The products of a training step have the full-range fallback on an H200 if the workspace has room for its terms, and
+   strict fp32 alone as a fallback with a byte less. A pre-split B does not change this. */
+Test(selection, full_range_fallback) {
+  static const int64_t sizes[][3] = {{4096, 768, 50304}, {768, 50304, 4096}, {50304, 768, 4096}, {4096, 50304, 768}};
+  sgemm_device device;
+  int i, prepared;
+  memset(&device, 0, sizeof device);
+  device.multiprocessors = 132;
+  device.major = 9;
+  device.code_arch = 90;
+  device.has_sm90a_code = 1;
+  device.lanes = 128;
+  device.clock_mhz = 1980;
+  device.bandwidth_gbs = 4814.7;
+  device.shared_per_block = 227 * 1024;
+  device.l2_bytes = 50 << 20;
+  need(sgemm_tensor_compiled(), "build with the tensor modes");
+  for (i = 0; i < 4; i++)
+    for (prepared = 0; prepared < 2; prepared++) {
+      sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, sizes[i][0], sizes[i][1], sizes[i][2]);
+      sgemm_plan plan, less;
+      p.mode = SGEMM_TENSOR;
+      p.prepared_b = prepared ? (const void *)4096 : NULL;
+      p.workspace_bytes = INT64_MAX;
+      plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      cr_assert(plan.tensor != SGEMM_TENSOR_VARIANT_NONE && plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE);
+      cr_assert(sgemm_tensor_variant_get(plan.tensor_fallback)->wgmma);
+      p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
+      cr_assert(p.workspace_bytes >= 6 * p.k * (p.m + p.n));
+      less = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      cr_assert(less.tensor == plan.tensor && less.tensor_fallback == plan.tensor_fallback);
+      p.workspace_bytes--;
+      less = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      cr_assert(less.tensor == plan.tensor && less.tensor_fallback == SGEMM_TENSOR_VARIANT_NONE &&
+                less.split_k == plan.split_k && less.variant == plan.variant);
+      cr_assert(sgemm_plan_workspace(&less, &p) < p.workspace_bytes);
+      p.mode = SGEMM_TENSOR_FULL;
+      p.prepared_b = NULL;
+      p.workspace_bytes = INT64_MAX;
+      cr_assert(sgemm_select(&p, SGEMM_STAGE_ANY, &device).tensor_fallback == SGEMM_TENSOR_VARIANT_NONE);
+    }
 }
