@@ -44,7 +44,8 @@ static sgemm_status launch_status; /* of each launch */
 
 /* What the pool of SGEMM_WORKSPACE_AUTO was asked for. */
 static struct {
-  int empty; /* 1: there is no memory */
+  int empty;     /* 1: there is no memory */
+  int64_t limit; /* not 0: there is no memory of more bytes */
   int allocations, frees;
   int launches; /* before the last free */
   int64_t bytes;
@@ -71,8 +72,10 @@ static sgemm_status sgemm__allocate(void **memory, int64_t bytes, sgemm_stream s
   cr_assert(launches == 0 && bytes > 0);
   *memory = pool_memory;
   pool.bytes = bytes;
-  pool.allocations += !pool.empty;
-  return pool.empty ? SGEMM_ERROR_WORKSPACE : SGEMM_SUCCESS;
+  if (pool.empty || (pool.limit > 0 && bytes > pool.limit))
+    return SGEMM_ERROR_WORKSPACE;
+  pool.allocations++;
+  return SGEMM_SUCCESS;
 }
 
 static sgemm_status sgemm__free(void *memory, sgemm_stream stream) {
@@ -874,6 +877,27 @@ Test(workspace_auto, allocated_and_freed_around_the_launches) {
       cr_assert(pool.bytes == sgemm_plan_workspace(&plan, &p));
     }
   launch_status = SGEMM_SUCCESS;
+}
+
+/* If the pool has memory for the terms of fp16x3 but not for those of full range, sgemm_run() launches the tensor plan
+   without the full-range fallback. sgemm_run_plan() launches nothing. */
+Test(workspace_auto, no_memory_for_full_range) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 4096, 4096, 4096);
+  sgemm_plan plan, less;
+  current = h200();
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  p.mode = SGEMM_TENSOR;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  plan = less = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
+  cr_assert(plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE);
+  less.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
+  memset(&pool, 0, sizeof pool);
+  pool.limit = sgemm_plan_workspace(&less, &p);
+  launches = 0;
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE && launches == 0);
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS && pool.bytes == pool.limit && pool.frees == 1);
+  check_tensor_launches(&less, "sgemm_run", 0);
 }
 
 /* A pool without memory: sgemm_run() launches the plan that it selects without a workspace, sgemm_run_plan() launches
