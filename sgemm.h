@@ -56,8 +56,8 @@
      - The caller may provide device memory in params.workspace; sgemm_workspace_query() returns the useful size. With
        workspace_bytes = SGEMM_WORKSPACE_AUTO the call takes the workspace of its plan from a memory pool.
      - params.mode: SGEMM_STRICT computes in strict fp32. A tensor mode keeps fp32 accuracy; if A or B contains elements
-       that the mode cannot represent, such as Inf and NaN, strict fp32 computes the call. So in a tensor mode a row's
-       bits depend on all of A and B (docs/stages/tensor.md).
+       that the mode cannot represent, such as Inf and NaN, full range or strict fp32 computes the call. So in a tensor
+       mode a row's bits depend on all of A and B (docs/stages/tensor.md).
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is
        untouched.
      - Thread-safe across host threads, streams and devices. The library caches device properties, each kernel's
@@ -173,21 +173,24 @@ typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; 
 
 /* How the products are formed. The tensor modes are as accurate as strict fp32 (docs/stages/tensor.md has the bound).
    Strict fp32 computes a call in a tensor mode in three cases: it is estimated to be faster, the workspace is too
-   small, or the guard finds on the device that the mode cannot represent the input. sgemm_guard_query() returns the
-   guard's reason. */
+   small, or the guard finds on the device that the mode cannot represent the input. If only small elements keep
+   SGEMM_TENSOR from it and the workspace has room, full range computes the call in place of strict fp32.
+   sgemm_guard_query() returns the guard's reason. */
 typedef enum sgemm_mode {
   SGEMM_STRICT = 0,     /* IEEE fp32 FMA */
   SGEMM_TENSOR = 1,     /* 2 fp16 terms, 3 products; 22 bits of elements down to 2^-17 of the largest in 128 k */
   SGEMM_TENSOR_FULL = 2 /* 3 bf16 terms, 6 products; 24 bits of elements down to 2^-110 of the largest in 128 k */
 } sgemm_mode;
 
-/* The fallback reason of a tensor call, a sum of these bits: why strict fp32 computed C. 0: tensor cores computed C. An
-   element is inexact if it lies too far below the largest of its row's 128 k to keep all bits of the format. */
+/* The fallback reason of a tensor call, a sum of these bits: why the mode's format did not compute C. 0: it did. With
+   SGEMM_GUARD_FULL_RANGE the full-range fallback computed C on tensor cores, without it strict fp32 did. An element is
+   inexact if it lies too far below the largest of its row's 128 k to keep all bits of the format. */
 typedef enum sgemm_guard {
-  SGEMM_GUARD_NONFINITE = 1, /* an element of A or B is Inf or NaN */
-  SGEMM_GUARD_SPREAD = 2,    /* 4 or more of 16 consecutive k of a row are inexact */
-  SGEMM_GUARD_SPARSE = 4,    /* one operand has an inexact element, the other a row's 128 k with a single non-zero */
-  SGEMM_GUARD_RANGE = 8      /* exponents of A and B let fp32 accumulators overflow or lose bits to underflow */
+  SGEMM_GUARD_NONFINITE = 1,  /* an element of A or B is Inf or NaN */
+  SGEMM_GUARD_SPREAD = 2,     /* 4 or more of 16 consecutive k of a row are inexact */
+  SGEMM_GUARD_SPARSE = 4,     /* one operand has an inexact element, the other a row's 128 k with a single non-zero */
+  SGEMM_GUARD_RANGE = 8,      /* exponents of A and B let fp32 accumulators overflow or lose bits to underflow */
+  SGEMM_GUARD_FULL_RANGE = 16 /* full range computed C: plan.tensor_fallback */
 } sgemm_guard;
 
 #ifndef SGEMM_MODE
@@ -313,14 +316,18 @@ typedef struct sgemm_tensor_variant_info {
 
 /* ---- Plans ------------------------------------------------------------------------------------------------------- */
 
-/* How a call runs, in strict fp32 or on tensor cores. Fields that the variant does not use are off. */
+/* How a call runs, in strict fp32 or on tensor cores. Fields that the variant does not use are off. If `tensor` is of
+   fp16x3, tensor_fallback may be a variant of bf16x6. It computes, with the plan's split_k, the calls whose guard fires
+   with SGEMM_GUARD_SPREAD or SGEMM_GUARD_SPARSE alone. The strict variant computes the calls with another reason, and
+   those whose guard fires in bf16x6 too. */
 typedef struct sgemm_plan {
   sgemm_variant variant; /* the strict variant, or the fallback of a tensor plan; SGEMM_VARIANT_NONE: no plan fits */
-  sgemm_tensor_variant tensor; /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
-  int cluster_k;               /* splitk, from sm_90 on: blocks of a cluster that divide a tile's k: 1 (off), 2, 4, 8 */
-  int split_k;                 /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
-  int stream_k;                /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
-  int repack_a, repack_b;      /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
+  sgemm_tensor_variant tensor;          /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
+  sgemm_tensor_variant tensor_fallback; /* the full-range fallback; SGEMM_TENSOR_VARIANT_NONE: strict fp32 at once */
+  int cluster_k;          /* splitk, from sm_90 on: blocks of a cluster that divide a tile's k: 1 (off), 2, 4, 8 */
+  int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
+  int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
+  int repack_a, repack_b; /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
 } sgemm_plan;
 
 /* ---- Calls: what the implementation file provides ---------------------------------------------------------------- */
@@ -362,8 +369,11 @@ int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
 
 /* Writes to *bytes the workspace of the plan that sgemm_run() would select for p on the current device without a limit
    on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits; without a
-   workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16 bytes. A pre-split operand needs no
-   workspace. Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
+   workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16 bytes. In SGEMM_TENSOR the size has
+   room for the full-range fallback, which splits pre-split operands again: 6 bytes for each element of A and B. Without
+   the fallback a pre-split operand needs no workspace, and another operand 4 bytes for each element: see
+   sgemm_plan_workspace() of the plan with tensor_fallback SGEMM_TENSOR_VARIANT_NONE. Errors: SGEMM_ERROR_PARAMS,
+   SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 
 /* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to the
@@ -375,16 +385,16 @@ sgemm_status sgemm_release_workspaces(void);
      to `memory`, device memory aligned to 16 bytes.
      A call takes the result in p.prepared_a or p.prepared_b if order, op, sizes, leading dimension, batch, stride and
      mode of this operand are those of the preparation. The other operand's size is free. p.A and p.B are still needed:
-     strict fp32 reads them on fallback.
+     full range and strict fp32 read them on fallback.
      Errors: SGEMM_ERROR_WHICH; SGEMM_ERROR_MODE for a p in strict mode; SGEMM_ERROR_PREPARE_MEMORY;
      SGEMM_ERROR_NOT_COMPILED; those of sgemm_check(). */
 int64_t sgemm_prepared_bytes(const sgemm_params *p, char which);
 sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream);
 
 /* Copies to *reason, in stream order, the fallback reason of the last tensor call with p's workspace: 0, or a sum of
-   sgemm_guard bits. *reason is undefined if the plan of that call had no tensor-core variant. reason: host or device
-   memory; a copy to pageable host memory may block the host. SGEMM_ERROR_WORKSPACE: p's workspace is NULL or smaller
-   than 128 bytes. */
+   sgemm_guard bits. Strict fp32 computed that call if the reason is not 0 and SGEMM_GUARD_FULL_RANGE is not in it.
+   *reason is undefined if the plan of that call had no tensor-core variant. reason: host or device memory; a copy to
+   pageable host memory may block the host. SGEMM_ERROR_WORKSPACE: p's workspace is NULL or smaller than 128 bytes. */
 sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *reason, sgemm_stream stream);
 
 /* The columns of a variant; NULL if there is no such variant. */

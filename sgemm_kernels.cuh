@@ -206,11 +206,13 @@ SGEMM_VARIANTS(SGEMM__STAMP)
   }
 #elif SGEMM__WITH_TENSOR
 #define SGEMM__X(format, terms, idea) SGEMM__DECLARE(sgemm_split_##format, sgemm__tensor_args)
+#define SGEMM__SPLIT_FALLBACK_KERNEL SGEMM__DECLARE(sgemm_split_fallback, sgemm__tensor_args)
 #define SGEMM__Y(engine, format, BM, BN, ...)                                                                          \
   SGEMM__DECLARE(SGEMM__TENSOR_NAME(engine, format, BM, BN), sgemm__tensor_args)
 #endif
 #if SGEMM__WITH_TENSOR
 SGEMM_FORMATS(SGEMM__X)
+SGEMM__SPLIT_FALLBACK_KERNEL
 SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 #undef SGEMM__X
 #undef SGEMM__Y
@@ -234,7 +236,8 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIA
 static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
     SGEMM__KERNEL_POINTER(sgemm_reduce_split_k), SGEMM__KERNEL_POINTER(sgemm_pack),
     SGEMM__KERNEL_POINTER(sgemm_reduce_stream_k),
-    SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
+    SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback),
+                                  SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
 #undef SGEMM__X
 #undef SGEMM__Y
 

@@ -71,6 +71,13 @@ typedef struct sgemm__split_operand {
   int presplit;    /* 1: sgemm_prepare() has split the operand before this call */
 } sgemm__split_operand;
 
+/* Words at the start of a tensor plan's workspace. The multiplying kernels write them; later launches read them. */
+enum {
+  SGEMM__WORD_REPORT, /* the value of sgemm_guard_query() */
+  SGEMM__WORD_STRICT, /* plans with tensor_fallback: not 0 if strict fp32 computes C */
+  SGEMM__WORD_FIRST   /* plans with tensor_fallback: the fallback reason of plan.tensor */
+};
+
 /* Args of the tensor modes' kernels: the split and the multiplication. */
 typedef struct sgemm__tensor_args {
   sgemm__args gemm;
@@ -78,6 +85,8 @@ typedef struct sgemm__tensor_args {
   int split_k;                       /* split-K partitions; 1: off */
   int64_t k_per_split, split_stride; /* as in sgemm__split_k_args */
   uint32_t *guard_word;              /* workspace: the multiplying kernel writes the fallback reason here */
+  const uint32_t *first_reason;      /* kernels of tensor_fallback: SGEMM__WORD_FIRST; else NULL */
+  uint32_t *report;                  /* kernels of tensor_fallback: SGEMM__WORD_REPORT */
 } sgemm__tensor_args;
 
 /* The grid of a launch. y * z is at least the number of matrices, or of blocks of 128 k, that y and z number. */
@@ -92,8 +101,9 @@ enum {
   SGEMM__REDUCE_SPLIT_K = (int)SGEMM_VARIANT_COUNT,
   SGEMM__PACK,
   SGEMM__REDUCE_STREAM_K,
-  SGEMM__SPLIT,                                                  /* one for each format */
-  SGEMM__TENSOR_KERNEL = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* one for each tensor-core variant */
+  SGEMM__SPLIT,                                                   /* one for each format */
+  SGEMM__SPLIT_FALLBACK = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* the split of plans with tensor_fallback */
+  SGEMM__TENSOR_KERNEL,                                           /* one for each tensor-core variant */
   SGEMM__KERNEL_COUNT = SGEMM__TENSOR_KERNEL + (int)SGEMM_TENSOR_VARIANT_COUNT
 };
 

@@ -69,6 +69,7 @@ enum {
 #define SGEMM__K_BLOCKS(k) (((k) + 63) / 64 * 2) /* k-blocks of k, even: some variants multiply two at a time */
 #define SGEMM__ROW_BLOCK 64                      /* rows of an operand that a block splits */
 #define SGEMM__SPLIT_THREADS 256                 /* threads of a block that splits 64 rows, 8 rows a warp */
+#define SGEMM__SPLIT_RESIDENT 4                  /* resident blocks of a split kernel on an SM */
 enum {
 #define SGEMM__X(format, terms, idea) SGEMM__TERMS_##format = terms,
   SGEMM_FORMATS(SGEMM__X)

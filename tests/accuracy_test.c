@@ -129,6 +129,17 @@ Test(verdicts, guard) {
   cr_assert(broken(records, 'D'));
 }
 
+/* A result of the full-range fallback is one of tensor cores: its errors count. */
+Test(verdicts, full_range) {
+  record records[SEEDS];
+  make_records(records, INPUT_random40);
+  records[1].of[TENSOR].guard = SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE;
+  records[1].of[TENSOR].differing = 1.0;
+  cr_assert(!broken(records, 'D'));
+  records[1].of[TENSOR].componentwise = 100.0 * ROUNDOFF;
+  cr_assert(broken(records, 'D'));
+}
+
 Test(verdicts, nothing_to_judge) {
   record records[SEEDS];
   int i;

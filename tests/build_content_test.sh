@@ -20,6 +20,7 @@ cat > "$work/tensors.c" <<'TABLE'
 #define SPLIT_OF(format, terms, idea) TENSOR sgemm_split_##format
 #define TENSOR_OF(engine, format, BM, BN, ...) TENSOR sgemm_##engine##_##format##_##BM##x##BN
 SGEMM_FORMATS(SPLIT_OF)
+TENSOR sgemm_split_fallback
 SGEMM_TENSOR_VARIANTS(TENSOR_OF)
 TABLE
 tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9_]+' | sed 's/TENSOR //')

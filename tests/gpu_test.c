@@ -106,6 +106,52 @@ static void capture_and_replay(problem q) {
   problem_free(&q);
 }
 
+/* A graph of the tensor mode, which decides on the device in each replay: with a spread of 2^18 in A full range computes
+   the call, with a NaN strict fp32, else fp16x3. The graph reads the operands of the replay. */
+Test(streams, graphs_with_a_fallback) {
+  static const uint32_t reasons[] = {SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE, 0, SGEMM_GUARD_NONFINITE,
+                                     SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE};
+  problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 1030, 1040, 1050, ROUNDING);
+  sgemm_stream stream = schedule(1);
+  sgemm_device device;
+  sgemm_plan plan;
+  cudaGraph_t graph;
+  cudaGraphExec_t replay;
+  sgemm_status status;
+  int i, k;
+  need_backend();
+  q.p.mode = SGEMM_TENSOR;
+  q.nonfinite = 1;
+  q.p.beta = 0.5f;
+  cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
+  cr_assert(sgemm_workspace_query(&q.p, &q.p.workspace_bytes) == SGEMM_SUCCESS);
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  plan = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
+  need(plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE, "device that selects a full-range fallback");
+  CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  status = sgemm_run(&q.p, stream);
+  cr_assert(status == SGEMM_SUCCESS, "status %d: %s", status, sgemm_status_string(status));
+  CUDA(cudaStreamEndCapture(stream, &graph));
+  CUDA(cudaGraphInstantiateWithFlags(&replay, graph, 0));
+  for (i = 0; i < 4; i++) {
+    uint32_t reason;
+    for (k = 0; k < 4; k++)
+      *element(&q.A, 0, 700, k) = reasons[i] & SGEMM_GUARD_SPREAD ? 0x1p-20f : 0.5f;
+    *element(&q.A, 0, 1029, 1049) = reasons[i] & SGEMM_GUARD_NONFINITE ? NAN : 1.0f;
+    CHECK(problem_upload(&q));
+    CUDA(cudaGraphLaunch(replay, stream));
+    CHECK(problem_download(&q));
+    CHECK(problem_check(&q));
+    cr_assert(sgemm_guard_query(&q.p, &reason, stream) == SGEMM_SUCCESS &&
+              cudaStreamSynchronize(stream) == cudaSuccess);
+    cr_assert(reason == reasons[i], "replay %d: reason %u, want %u", i, reason, reasons[i]);
+  }
+  CUDA(cudaGraphExecDestroy(replay));
+  CUDA(cudaGraphDestroy(graph));
+  problem_free(&q);
+}
+
 /* Graphs of one launch, of few tiles with a long k, and of split-K with its second kernel. */
 Test(streams, graphs) {
   problem split_k;

@@ -44,7 +44,8 @@ static sgemm_status launch_status; /* of each launch */
 
 /* What the pool of SGEMM_WORKSPACE_AUTO was asked for. */
 static struct {
-  int empty; /* 1: there is no memory */
+  int empty;     /* 1: there is no memory */
+  int64_t limit; /* not 0: there is no memory of more bytes */
   int allocations, frees;
   int launches; /* before the last free */
   int64_t bytes;
@@ -71,8 +72,10 @@ static sgemm_status sgemm__allocate(void **memory, int64_t bytes, sgemm_stream s
   cr_assert(launches == 0 && bytes > 0);
   *memory = pool_memory;
   pool.bytes = bytes;
-  pool.allocations += !pool.empty;
-  return pool.empty ? SGEMM_ERROR_WORKSPACE : SGEMM_SUCCESS;
+  if (pool.empty || (pool.limit > 0 && bytes > pool.limit))
+    return SGEMM_ERROR_WORKSPACE;
+  pool.allocations++;
+  return SGEMM_SUCCESS;
 }
 
 static sgemm_status sgemm__free(void *memory, sgemm_stream stream) {
@@ -405,9 +408,9 @@ static sgemm_device device(int i) {
 }
 
 static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
-  return a->variant == b->variant && a->tensor == b->tensor && a->cluster_k == b->cluster_k &&
-         a->split_k == b->split_k && a->stream_k == b->stream_k && a->repack_a == b->repack_a &&
-         a->repack_b == b->repack_b;
+  return a->variant == b->variant && a->tensor == b->tensor && a->tensor_fallback == b->tensor_fallback &&
+         a->cluster_k == b->cluster_k && a->split_k == b->split_k && a->stream_k == b->stream_k &&
+         a->repack_a == b->repack_a && a->repack_b == b->repack_b;
 }
 
 /* Sets valid addresses. No call may follow them. Tensor maps can describe operands at these addresses. */
@@ -605,11 +608,30 @@ Test(selection, selected_plans_run) {
             seen_stream_k, seen_repack_b);
 }
 
+/* Checks the launches of a tensor plan: split, multiply, the same for the full-range fallback, reduce, strict. The
+   fallback's split has as many blocks as the device holds, at most. */
+static void check_tensor_launches(const sgemm_plan *plan, const char *entry, int i) {
+  const int full = plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
+  int at = 0;
+  cr_assert(launches >= 3 + 2 * full && launched[at].kernel < SGEMM__SPLIT_FALLBACK &&
+                launched[at].kernel >= SGEMM__SPLIT,
+            "%s, shape %d: %d launches", entry, i, launches);
+  cr_assert(launched[++at].kernel == SGEMM__TENSOR_KERNEL + (int)plan->tensor, "%s, shape %d", entry, i);
+  if (full) {
+    cr_assert(launched[++at].kernel == SGEMM__SPLIT_FALLBACK && launched[at].grid.y == 1 && launched[at].grid.x >= 1 &&
+                  launched[at].grid.x <= 4 * (unsigned)current.multiprocessors,
+              "%s, shape %d: %u blocks", entry, i, launched[at].grid.x);
+    cr_assert(launched[++at].kernel == SGEMM__TENSOR_KERNEL + (int)plan->tensor_fallback, "%s, shape %d", entry, i);
+  }
+  at += launched[at + 1].kernel == SGEMM__REDUCE_SPLIT_K;
+  cr_assert(launched[++at].kernel == (int)plan->variant && launches == at + 1, "%s, shape %d", entry, i);
+}
+
 /* The workspace shrinks step by step: from no limit to the bytes of the selected plan, then by one byte, and so on. In
    every mode the selected plan fits and runs. */
 Test(selection, near_the_workspace_limit) {
   static const sgemm_mode modes[] = {SGEMM_STRICT, SGEMM_TENSOR, SGEMM_TENSOR_FULL};
-  int seen_tensor = 0, seen_repack_a = 0, seen_repack_b = 0, limits = 0, mode, misaligned, i;
+  int seen_tensor = 0, seen_fallback = 0, seen_repack_a = 0, seen_repack_b = 0, limits = 0, mode, misaligned, i;
   set_compiled(SGEMM_STAGE_ANY);
   current = h200();
   for (mode = 0; mode < 3; mode++)
@@ -635,25 +657,31 @@ Test(selection, near_the_workspace_limit) {
                     status, sgemm_status_string(status));
           if (plan.tensor == SGEMM_TENSOR_VARIANT_NONE)
             check_launches(&p, &plan, "sgemm_run_plan", i, 0);
+          else
+            check_tensor_launches(&plan, "sgemm_run_plan", i);
           launches = 0;
           status = sgemm_run(&p, NULL);
           cr_assert(status == SGEMM_SUCCESS, "mode %d, shape %d, %lld bytes: status %d (%s)", mode, i, (long long)limit,
                     status, sgemm_status_string(status));
           if (plan.tensor == SGEMM_TENSOR_VARIANT_NONE)
             check_launches(&p, &plan, "sgemm_run", i, 0);
+          else
+            check_tensor_launches(&plan, "sgemm_run", i);
           if (bytes > 0 && limit == bytes) {
             p.workspace_bytes--;
             cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE, "mode %d, shape %d", mode, i);
           }
           seen_tensor += plan.tensor != SGEMM_TENSOR_VARIANT_NONE;
+          seen_fallback += plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
           seen_repack_a += plan.repack_a;
           seen_repack_b += plan.repack_b;
           less = limit == bytes; /* the plan uses all bytes: the next limit is one byte smaller */
           limit = bytes - less;
         }
       }
-  cr_assert(seen_tensor > 0 && seen_repack_a > 0 && seen_repack_b > 0, "%d limits: %d tensor plans, %d and %d repacks",
-            limits, seen_tensor, seen_repack_a, seen_repack_b);
+  cr_assert(seen_tensor > seen_fallback && seen_fallback > 0 && seen_repack_a > 0 && seen_repack_b > 0,
+            "%d limits: %d tensor plans, %d with a fallback, %d and %d repacks", limits, seen_tensor, seen_fallback,
+            seen_repack_a, seen_repack_b);
 }
 
 /* If beta is not 0 and k is short, the loads of C take a large part of the time. Variants with more resident blocks
@@ -849,6 +877,27 @@ Test(workspace_auto, allocated_and_freed_around_the_launches) {
       cr_assert(pool.bytes == sgemm_plan_workspace(&plan, &p));
     }
   launch_status = SGEMM_SUCCESS;
+}
+
+/* If the pool has memory for the terms of fp16x3 but not for those of full range, sgemm_run() launches the tensor plan
+   without the full-range fallback. sgemm_run_plan() launches nothing. */
+Test(workspace_auto, no_memory_for_full_range) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 4096, 4096, 4096);
+  sgemm_plan plan, less;
+  current = h200();
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  p.mode = SGEMM_TENSOR;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  plan = less = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
+  cr_assert(plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE);
+  less.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
+  memset(&pool, 0, sizeof pool);
+  pool.limit = sgemm_plan_workspace(&less, &p);
+  launches = 0;
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE && launches == 0);
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS && pool.bytes == pool.limit && pool.frees == 1);
+  check_tensor_launches(&less, "sgemm_run", 0);
 }
 
 /* A pool without memory: sgemm_run() launches the plan that it selects without a workspace, sgemm_run_plan() launches

@@ -149,7 +149,7 @@ static int equals_c(const problem *q, const float *c) {
 /* Runs the call in strict fp32 without workspace. C replaces the one of q. */
 static void run_strict(problem *q) {
   problem strict = *q;
-  strict.plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
+  strict.plan.tensor = strict.plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
   strict.plan.split_k = 0;
   strict.p.mode = SGEMM_STRICT;
   strict.p.workspace_bytes = 0;
@@ -813,6 +813,238 @@ Test(prepared, statuses) {
   machine_free(memory);
 }
 
+/* ---- The full-range fallback ------------------------------------------------------------------------------------- */
+
+/* The pairs of variants: case i of each engine has one of fp16x3 and one of bf16x6 with another tile. */
+static const struct {
+  sgemm_tensor_variant first, full;
+} PAIRS[] = {{SGEMM_wgmma_fp16x3_128x64, SGEMM_wgmma_bf16x6_128x128},
+             {SGEMM_wgmma_fp16x3_128x128, SGEMM_wgmma_bf16x6_128x64},
+             {SGEMM_wgmma_fp16x3_128x256, SGEMM_wgmma_bf16x6_128x256},
+             {SGEMM_mma_fp16x3_128x128, SGEMM_mma_bf16x6_128x128}};
+enum { PAIR_COUNT = sizeof PAIRS / sizeof *PAIRS };
+
+/* The next pair from `pair` on that the backend can run, in the quick tier the first pair of each engine. */
+static int next_pair(int pair) {
+  while (pair < PAIR_COUNT &&
+         (!can_run(PAIRS[pair].first) || !can_run(PAIRS[pair].full) || (reduced() && (pair == 1 || pair == 2))))
+    pair++;
+  return pair;
+}
+
+/* Gives a plan of fp16x3 the pair's full-range variant, whose bound is the one to check. */
+static void add_fallback(problem *q, int pair) {
+  sgemm_plan full = q->plan;
+  full.tensor = q->plan.tensor_fallback = PAIRS[pair].full;
+  q->roundings = roundings_of(&full, q->p.k);
+}
+
+/* Elements of a gradient in a vocabulary: row i of op(A) is a softmax minus one-hot. In the 128 k with the element close
+   to -1 most probabilities are below 2^-17. */
+static void fill_gradient(problem *q) {
+  int64_t b, i, k;
+  fill(q, &q->B, q->p.k, q->p.n, normal);
+  for (b = 0; b < (q->p.stride_a == 0 ? 1 : q->p.batch); b++)
+    for (i = 0; i < q->p.m; i++) {
+      const int64_t label = (int64_t)(next() % (uint64_t)q->p.k);
+      double sum = 0.0;
+      for (k = 0; k < q->p.k; k++) {
+        const double probability = exp(8.0 * normal());
+        *element(&q->A, b, i, k) = (float)probability;
+        sum += probability;
+      }
+      for (k = 0; k < q->p.k; k++)
+        *element(&q->A, b, i, k) = (float)((double)*element(&q->A, b, i, k) / sum - (k == label ? 1.0 : 0.0));
+    }
+}
+
+/* 1 if full range computed a call with the elements of fill_gradient(). The element close to -1 may be the only one that
+   counts in its 128 k. */
+static int gradient_by_full_range(const problem *q) {
+  return (reason_of(q) & ~(uint32_t)SGEMM_GUARD_SPARSE) == (SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE);
+}
+
+/* Runs the call in full range by the variant and the split_k of q's fallback. C replaces the one of q. */
+static void run_full_range(problem *q) {
+  problem full = *q;
+  full.plan.tensor = q->plan.tensor_fallback;
+  full.plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
+  full.p.mode = SGEMM_TENSOR_FULL;
+  full.p.prepared_a = full.p.prepared_b = NULL;
+  CHECK(problem_run(&full, NULL));
+  cr_assert(reason_of(&full) == 0);
+}
+
+/* Full range computes a gradient within its bound, with the bits of a call in full range, in all ops and orders, for
+   batches, split-K, alpha, beta and padding. */
+Test(fallback, gradients) {
+  int pair, i, cases = 0;
+  need_backend();
+  for (pair = next_pair(0); pair < PAIR_COUNT; pair = next_pair(pair + 1)) {
+    problem q;
+    for (i = 0; tensor_case(&q, PAIRS[pair].first, ROUNDING, i); i++) {
+      float *c;
+      if (q.p.k < 96 || (reduced() && PAIRS[pair].first == SGEMM_mma_fp16x3_128x128 && i != 5))
+        continue;
+      add_fallback(&q, pair);
+      problem_make(&q);
+      fill_gradient(&q);
+      CHECK(problem_run(&q, schedule(i)));
+      CHECK(problem_check(&q));
+      cr_assert(gradient_by_full_range(&q), "pair %d, case %d: reason %u", pair, i, reason_of(&q));
+      c = copy_of_c(&q);
+      run_full_range(&q);
+      cr_assert(equals_c(&q, c), "pair %d, case %d: not the bits of full range", pair, i);
+      free(c);
+      problem_free(&q);
+      cases++;
+    }
+  }
+  cr_assert(cases > 0 || next_pair(0) == PAIR_COUNT);
+}
+
+/* k = 4096, where each row block has several blocks of 128 k. */
+Test(fallback, long_k) {
+  problem q = problem_tensor(PAIRS[0].first, 3, SGEMM_N, SGEMM_T, 70, 9, 4096, ROUNDING);
+  float *c;
+  need_variant(PAIRS[0].first);
+  add_fallback(&q, 0);
+  problem_make(&q);
+  fill_gradient(&q);
+  CHECK(problem_run(&q, NULL));
+  CHECK(problem_check(&q));
+  cr_assert(gradient_by_full_range(&q));
+  c = copy_of_c(&q);
+  run_full_range(&q);
+  cr_assert(equals_c(&q, c));
+  free(c);
+  problem_free(&q);
+}
+
+static void large_spread(problem *q, float low) {
+  inexact(q, 4, low);
+  scale(q, 100);
+}
+static void nan_and_spread(problem *q, float low) {
+  four_of_a_column(q, low);
+  nan_in_a(q, low);
+}
+
+/* Each input with a small element in the reach of full range (low = 2^-18), and with one beyond it (2^-111). Exactly one
+   of fp16x3, full range and strict fp32 computes the call, with the bits of a plan that has no other way. */
+Test(fallback, one_of_three) {
+  static const struct {
+    const char *name;
+    change change;
+    uint32_t reason;
+  } more[] = {{"a large spread", large_spread, SGEMM_GUARD_SPREAD | SGEMM_GUARD_RANGE},
+              {"a NaN and a spread", nan_and_spread, SGEMM_GUARD_SPREAD | SGEMM_GUARD_NONFINITE}};
+  enum { GUARDED_COUNT = sizeof GUARDED / sizeof *GUARDED, CASES = GUARDED_COUNT + 2 };
+  int pair, i, beyond, by_full_range = 0;
+  need_backend();
+  for (pair = next_pair(0); pair < PAIR_COUNT; pair = next_pair(pair + 1))
+    for (i = 0; i < CASES; i++)
+      for (beyond = 0; beyond < 2; beyond++) {
+        const char *name = i < GUARDED_COUNT ? GUARDED[i].name : more[i - GUARDED_COUNT].name;
+        const change change = i < GUARDED_COUNT ? GUARDED[i].change : more[i - GUARDED_COUNT].change;
+        const uint32_t first = i < GUARDED_COUNT ? GUARDED[i].reason : more[i - GUARDED_COUNT].reason;
+        const int small = first == SGEMM_GUARD_SPREAD || first == SGEMM_GUARD_SPARSE, full = small && !beyond;
+        problem q = problem_tensor(PAIRS[pair].first, 1 + i % 2, SGEMM_N, SGEMM_N, 70, 40, 300, ROUNDING);
+        uint32_t reason;
+        float *c;
+        if ((beyond && !small) || (pair == PAIR_COUNT - 1 && i % 4 != 0 && i < GUARDED_COUNT))
+          continue;
+        q.p.beta = 0.5f;
+        q.nonfinite = 1;
+        add_fallback(&q, pair);
+        problem_make(&q);
+        fill_both(&q, digits);
+        change(&q, beyond ? 0x1p-111f : 0x1p-18f);
+        CHECK(problem_run(&q, schedule(i)));
+        reason = reason_of(&q);
+        cr_assert(reason == (first | (full ? SGEMM_GUARD_FULL_RANGE : 0)), "%s: reason %u, want %u and full range %d",
+                  name, reason, first, full);
+        c = copy_of_c(&q);
+        if (first == 0) {
+          q.plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
+          CHECK(problem_run(&q, NULL));
+        } else if (full) {
+          run_full_range(&q);
+        } else {
+          run_strict(&q);
+        }
+        cr_assert(equals_c(&q, c), "%s, beyond %d: not the bits of the one way", name, beyond);
+        by_full_range += full;
+        free(c);
+        problem_free(&q);
+      }
+  cr_assert(by_full_range > 0 || next_pair(0) == PAIR_COUNT);
+}
+
+/* The fallback splits the original operands again: those pre-split in fp16 keep their bytes. */
+Test(fallback, prepared) {
+  int which;
+  need_variant(PAIRS[0].first);
+  for (which = 1; which < 4; which++) {
+    problem q = problem_tensor(PAIRS[0].first, 2, SGEMM_T, SGEMM_N, 70, 40, 300, ROUNDING);
+    const int64_t bytes_a = sgemm_prepared_bytes(&q.p, 'A'), bytes_b = sgemm_prepared_bytes(&q.p, 'B');
+    const int64_t bytes = which & 1 ? bytes_a : bytes_b; /* of one pre-split operand */
+    char *a = prepared_memory(bytes_a), *b = prepared_memory(bytes_b), *before, *after;
+    float *c;
+    q.p.beta = 0.25f;
+    q.p.prepared_a = which & 1 ? a : NULL;
+    q.p.prepared_b = which & 2 ? b : NULL;
+    add_fallback(&q, 0);
+    problem_make(&q);
+    fill_gradient(&q);
+    CHECK(problem_upload(&q));
+    cr_assert(!(which & 1) || sgemm_prepare(&q.p, 'A', a, NULL) == SGEMM_SUCCESS);
+    cr_assert(!(which & 2) || sgemm_prepare(&q.p, 'B', b, NULL) == SGEMM_SUCCESS);
+    before = prepared_download(which & 1 ? a : b, bytes);
+    CHECK(problem_run(&q, NULL));
+    CHECK(problem_check(&q));
+    cr_assert(gradient_by_full_range(&q));
+    after = prepared_download(which & 1 ? a : b, bytes);
+    cr_assert(memcmp(before, after, (size_t)bytes) == 0, "prepared %d: a pre-split operand was written", which);
+    c = copy_of_c(&q);
+    run_full_range(&q);
+    cr_assert(equals_c(&q, c), "prepared %d", which);
+    free(c);
+    free(before);
+    free(after);
+    problem_free(&q);
+    machine_free(a);
+    machine_free(b);
+  }
+}
+
+/* A call by full range has the same bits on every schedule, for any number of blocks that split and multiply. */
+Test(fallback, same_bits) {
+  problem q = problem_tensor(PAIRS[0].first, 2, SGEMM_N, SGEMM_N, 330, 69, 300, ROUNDING);
+  float *c;
+  int i;
+  need_variant(PAIRS[0].first);
+  add_fallback(&q, 0);
+  problem_make(&q);
+  fill_gradient(&q);
+  CHECK(problem_run(&q, schedule(0)));
+  c = copy_of_c(&q);
+  for (i = 1; i < SCHEDULES; i++) {
+    CHECK(problem_run(&q, schedule(i)));
+    cr_assert(equals_c(&q, c), "schedule %d", i);
+  }
+#if !defined(MACHINE_CUDA) || !MACHINE_CUDA /* the number of SMs of a GPU is fixed */
+  for (i = 1; i <= 5; i += 2) {
+    const sgemm_model model = {SGEMM_MODEL_FORWARD, 0, 1, i};
+    sgemm_model_set(&model);
+    CHECK(problem_run(&q, NULL));
+    cr_assert(equals_c(&q, c), "%d multiprocessors", i);
+  }
+#endif
+  free(c);
+  problem_free(&q);
+}
+
 /* ---- Plans, workspace and selection ------------------------------------------------------------------------------ */
 
 Test(plan, statuses) {
@@ -838,6 +1070,18 @@ Test(plan, statuses) {
   plan = q.plan;
   plan.repack_b = 1;
   cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN);
+  plan = q.plan;
+  plan.tensor_fallback = (sgemm_tensor_variant)(SGEMM_TENSOR_VARIANT_NONE + 1);
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_VARIANT);
+  plan.tensor_fallback = SGEMM_wgmma_fp16x3_128x64;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN, "the fallback is not full range");
+  plan.tensor_fallback = SGEMM_mma_bf16x6_128x128;
+  cr_assert(sgemm_plan_workspace(&plan, &q.p) > q.p.workspace_bytes, "full range has more terms");
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_WORKSPACE);
+  plan.tensor = SGEMM_mma_bf16x6_128x128;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN, "a plan in full range has no such fallback");
+  plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN, "a strict plan has no such fallback");
   q.p.workspace_bytes -= 16;
   cr_assert(sgemm_run_plan(&q.plan, &q.p, NULL) == SGEMM_ERROR_WORKSPACE);
   q.p.workspace_bytes = 112;
@@ -853,7 +1097,7 @@ Test(selection, workspace) {
   need_backend();
   for (mode = SGEMM_TENSOR; mode <= SGEMM_TENSOR_FULL; mode++) {
     problem q;
-    sgemm_plan plan = {SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0}, less;
+    sgemm_plan plan = {SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0}, less;
     sgemm_device device;
     float *c;
     int64_t bytes = 0, size;
@@ -886,7 +1130,8 @@ Test(selection, workspace) {
     plan = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
     q.p.workspace_bytes = bytes - 16;
     less = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
-    cr_assert(less.tensor != plan.tensor || less.split_k != plan.split_k);
+    cr_assert(less.tensor != plan.tensor || less.tensor_fallback != plan.tensor_fallback ||
+              less.split_k != plan.split_k);
     problem_free(&q);
   }
 }
@@ -905,7 +1150,7 @@ Test(selection, variants) {
       {1, 90, 128, 1000, 100.0, 227 * 1024, 1, 1 << 20},     {132, 90, 128, 1980, 4814.7, 99 * 1024, 1, 50 << 20}};
   enum { SIZES = 9, SHAPES = SIZES * SIZES * SIZES };
   sgemm_device device[6];
-  int d, mode, i, taken = 0;
+  int d, mode, i, taken = 0, with_fallback = 0;
   memset(device, 0, sizeof device);
   for (d = 0; d < 6; d++) {
     device[d].multiprocessors = devices[d].multiprocessors;
@@ -928,16 +1173,21 @@ Test(selection, variants) {
                                            sizes[i / SIZES % SIZES], k);
         sgemm_params other = sgemm_params_init(SGEMM_T, SGEMM_T, 777, 1, 5);
         sgemm_plan plan, again;
-        const sgemm_tensor_variant_info *v;
+        const sgemm_tensor_variant_info *v, *full;
         p.mode = mode;
         p.batch = 1 + i % 2;
         p.workspace_bytes = i % 5 ? INT64_C(1) << (18 + i % 17) : 0;
         plan = sgemm_select(&p, SGEMM_STAGE_ANY, m);
         sgemm_select(&other, SGEMM_STAGE_ANY, &device[(d + 1) % 6]);
         again = sgemm_select(&p, SGEMM_STAGE_ANY, m);
-        cr_assert(plan.variant == again.variant && plan.tensor == again.tensor && plan.cluster_k == again.cluster_k &&
+        cr_assert(plan.variant == again.variant && plan.tensor == again.tensor &&
+                  plan.tensor_fallback == again.tensor_fallback && plan.cluster_k == again.cluster_k &&
                   plan.split_k == again.split_k && plan.stream_k == again.stream_k);
         v = sgemm_tensor_variant_get(plan.tensor);
+        full = sgemm_tensor_variant_get(plan.tensor_fallback);
+        cr_assert(full == NULL || (mode == SGEMM_TENSOR && v != NULL && full->format == SGEMM_FORMAT_bf16x6 &&
+                                   (!full->wgmma || m->has_sm90a_code) && full->shared <= m->shared_per_block));
+        with_fallback += full != NULL;
         if (v == NULL)
           continue;
         cr_assert(mode != SGEMM_STRICT && k >= (mode == SGEMM_TENSOR ? 128 : 64) && m->code_arch >= 80);
@@ -952,5 +1202,48 @@ Test(selection, variants) {
         cr_assert(sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes);
         taken++;
       }
-  cr_assert(taken > 0);
+  cr_assert(taken > with_fallback && with_fallback > 0);
+}
+
+/* The products of a training step have the full-range fallback on an H200 if the workspace has room for its terms, and
+   strict fp32 alone as a fallback with a byte less. A pre-split B does not change this. */
+Test(selection, full_range_fallback) {
+  static const int64_t sizes[][3] = {{4096, 768, 50304}, {768, 50304, 4096}, {50304, 768, 4096}, {4096, 50304, 768}};
+  sgemm_device device;
+  int i, prepared;
+  memset(&device, 0, sizeof device);
+  device.multiprocessors = 132;
+  device.major = 9;
+  device.code_arch = 90;
+  device.has_sm90a_code = 1;
+  device.lanes = 128;
+  device.clock_mhz = 1980;
+  device.bandwidth_gbs = 4814.7;
+  device.shared_per_block = 227 * 1024;
+  device.l2_bytes = 50 << 20;
+  need(sgemm_tensor_compiled(), "build with the tensor modes");
+  for (i = 0; i < 4; i++)
+    for (prepared = 0; prepared < 2; prepared++) {
+      sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, sizes[i][0], sizes[i][1], sizes[i][2]);
+      sgemm_plan plan, less;
+      p.mode = SGEMM_TENSOR;
+      p.prepared_b = prepared ? (const void *)4096 : NULL;
+      p.workspace_bytes = INT64_MAX;
+      plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      cr_assert(plan.tensor != SGEMM_TENSOR_VARIANT_NONE && plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE);
+      cr_assert(sgemm_tensor_variant_get(plan.tensor_fallback)->wgmma);
+      p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
+      cr_assert(p.workspace_bytes >= 6 * p.k * (p.m + p.n));
+      less = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      cr_assert(less.tensor == plan.tensor && less.tensor_fallback == plan.tensor_fallback);
+      p.workspace_bytes--;
+      less = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      cr_assert(less.tensor == plan.tensor && less.tensor_fallback == SGEMM_TENSOR_VARIANT_NONE &&
+                less.split_k == plan.split_k && less.variant == plan.variant);
+      cr_assert(sgemm_plan_workspace(&less, &p) < p.workspace_bytes);
+      p.mode = SGEMM_TENSOR_FULL;
+      p.prepared_b = NULL;
+      p.workspace_bytes = INT64_MAX;
+      cr_assert(sgemm_select(&p, SGEMM_STAGE_ANY, &device).tensor_fallback == SGEMM_TENSOR_VARIANT_NONE);
+    }
 }

@@ -26,7 +26,7 @@ problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t
   memset(&q, 0, sizeof q);
   q.p = sgemm_params_init((sgemm_op)op_a, (sgemm_op)op_b, m, n, k);
   q.variant = variant;
-  q.plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
+  q.plan.tensor = q.plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
   q.kind = kind;
   q.seed = 1;
   return q;

@@ -37,12 +37,15 @@ static inline const char *subject_name(int subject) {
 
 typedef struct outcome {
   int ran;
-  int tensor;       /* 1: tensor cores computed the result, unless the guard fired */
+  int tensor;       /* 1: tensor cores computed the result, unless left_to_strict() */
   uint32_t guard;   /* a sum of sgemm_guard */
   const char *path; /* name of the variant or of the reference that ran */
   double frobenius, componentwise, bias;
   double inexact, differing, faults; /* numbers of results, as in accuracy_sums */
 } outcome;
+
+/* 1 if the guard left the result to strict fp32. */
+static inline int left_to_strict(const outcome *r) { return r->guard != 0 && (r->guard & SGEMM_GUARD_FULL_RANGE) == 0; }
 
 /* One multiplication by all subjects. */
 typedef struct record {
@@ -94,26 +97,34 @@ static inline int variant_possible(const bench *b, int mode, int variant, int64_
          v->shared <= b->device.shared_per_block && !(v->format == SGEMM_FORMAT_fp16x3 && v->k_blocks > 1 && k < 256);
 }
 
-/* The tensor plan of a mode, without split-K. By default it has the variant that is selected for 4096 x 4096 results,
-   because sgemm_run() selects strict fp32 for many small sizes. plan.tensor is SGEMM_TENSOR_VARIANT_NONE if no variant
-   is possible. */
-static inline sgemm_plan plan_of(const bench *b, int mode, const sgemm_params *p) {
-  sgemm_params large = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, p->k), strict = *p;
-  sgemm_plan plan;
+/* The variant of a tensor mode at this k. By default it is the one that is selected for 4096 x 4096 results, because
+   sgemm_run() selects strict fp32 for many small sizes. SGEMM_TENSOR_VARIANT_NONE: no variant is possible. */
+static inline sgemm_tensor_variant variant_of(const bench *b, int mode, int64_t k) {
+  sgemm_params large = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, k);
   int variant = b->variants[mode];
   if (variant == BY_DEFAULT) {
     large.mode = mode;
     large.workspace_bytes = INT64_MAX;
     variant = (int)sgemm_select(&large, SGEMM_STAGE_ANY, &b->device).tensor;
     if (variant == SGEMM_TENSOR_VARIANT_NONE)
-      for (variant = 0; variant < SGEMM_TENSOR_VARIANT_COUNT && !variant_possible(b, mode, variant, p->k); variant++)
+      for (variant = 0; variant < SGEMM_TENSOR_VARIANT_COUNT && !variant_possible(b, mode, variant, k); variant++)
         ;
   }
+  return (sgemm_tensor_variant)variant;
+}
+
+/* The tensor plan of a mode, without split-K. A plan of the mode tensor has the variant of full range as its fallback.
+   plan.tensor is SGEMM_TENSOR_VARIANT_NONE if no variant is possible. */
+static inline sgemm_plan plan_of(const bench *b, int mode, const sgemm_params *p) {
+  sgemm_params strict = *p;
+  sgemm_plan plan;
   strict.mode = SGEMM_STRICT;
   strict.prepared_a = strict.prepared_b = NULL;
   strict.workspace_bytes = 0;
-  plan = sgemm_select(&strict, SGEMM_STAGE_ANY, &b->device); /* the fallback */
-  plan.tensor = (sgemm_tensor_variant)variant;
+  plan = sgemm_select(&strict, SGEMM_STAGE_ANY, &b->device); /* the strict fallback */
+  plan.tensor = variant_of(b, mode, p->k);
+  if (mode == SGEMM_TENSOR && plan.tensor != SGEMM_TENSOR_VARIANT_NONE)
+    plan.tensor_fallback = variant_of(b, SGEMM_TENSOR_FULL, p->k);
   return plan;
 }
 
@@ -205,7 +216,9 @@ static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
     return 2;
   if (machine_failed(machine_wait(), subject_name(p.mode)))
     return 2;
-  r->path = r->tensor && r->guard == 0 ? sgemm_tensor_variant_get(plan.tensor)->name : "strict";
+  r->path = !r->tensor || left_to_strict(r)
+                ? "strict"
+                : sgemm_tensor_variant_get(r->guard == 0 ? plan.tensor : plan.tensor_fallback)->name;
   return 0;
 }
 
@@ -335,7 +348,7 @@ static inline int measure_all(bench *b, const request *q, record *records) {
 /* ---- The rules --------------------------------------------------------------------------------------------------- */
 
 /* 1 if tensor cores computed the result, so that rules A to D judge it. */
-static inline int on_tensor_cores(const outcome *r) { return r->ran && r->tensor && r->guard == 0; }
+static inline int on_tensor_cores(const outcome *r) { return r->ran && r->tensor && !left_to_strict(r); }
 
 static inline double ratio_of(double ours, double theirs) {
   return !isfinite(ours) || !isfinite(theirs) ? INFINITY : ours == theirs ? 1.0 : ours / theirs;
@@ -370,8 +383,8 @@ static inline void say_paths(verdict *v, const record *records, int count, char 
       if (records[i].input != input || accuracy_input_get(input)->rule != rule || !r->ran)
         continue;
       all++;
-      here += r->guard != 0;
-      differing += r->guard != 0 && r->differing > 0.0;
+      here += left_to_strict(r);
+      differing += left_to_strict(r) && r->differing > 0.0;
     }
     if (here > 0)
       say(v, "%s%s %d of %d", fired == 0 ? "; guard to strict: " : ", ", accuracy_input_get(input)->name, here, all);
@@ -476,7 +489,7 @@ static inline void judge_e(verdict *v, const record *records, int count) {
     if (accuracy_input_get(records[i].input)->rule != v->rule || !r->ran)
       continue;
     judged++;
-    fired += r->guard != 0;
+    fired += left_to_strict(r);
     wrong += here;
     at = at < 0 && here > 0.0 ? i : at;
   }

@@ -594,7 +594,8 @@ static int measure_ceiling(meter *m, subject s, const data *d, const options *o,
   return failed;
 }
 
-/* Writes the plan that production ran, for the table. If the guard fired, strict fp32 computed the call. */
+/* Writes the plan that production ran, for the table. If the guard fired, full range or strict fp32 computed the
+   call. */
 static void write_note(subject s, row *w) {
   static const struct {
     int column;
@@ -608,7 +609,8 @@ static void write_note(subject s, row *w) {
       used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", %s %.0f", fields[i].name,
                        cells[fields[i].column].number);
   if (cells[COLUMN_guard].number > 0.0)
-    used += snprintf(w->note + used, sizeof w->note - (size_t)used, ", guard fired");
+    used += snprintf(w->note + used, sizeof w->note - (size_t)used,
+                     (int)cells[COLUMN_guard].number & SGEMM_GUARD_FULL_RANGE ? ", full range" : ", guard fired");
   if (!isnan(cells[COLUMN_percent_of_ceiling].number))
     snprintf(w->note + used, sizeof w->note - (size_t)used, "; %.1f %% of %s: %.1f TFLOP/s",
              cells[COLUMN_percent_of_ceiling].number, ceiling_names[mode_of(s)],

@@ -27,12 +27,12 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p) {
 /* The selection for a workspace of a known size. */
 static inline sgemm_plan sgemm__select_plan(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
   const sgemm__problem q = sgemm__problem_of(p, device, &sgemm__h200);
-  sgemm__best best = sgemm__select_strict(p, stage, device, &q);
-  const sgemm_plan strict = best.plan;
+  const sgemm__best strict = sgemm__select_strict(p, stage, device, &q);
+  sgemm__best best = strict;
   if (stage == SGEMM_STAGE_ANY)
     sgemm__consider_tensor(p, device, &q, &best);
   if (best.plan.tensor != SGEMM_TENSOR_VARIANT_NONE)
-    sgemm__set_fallback(&best.plan, &strict, p, device);
+    sgemm__set_fallback(&best.plan, &strict, p, device, &q);
   return best.plan;
 }
 
@@ -126,6 +126,10 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
   if (plan.variant == SGEMM_VARIANT_NONE)
     return sgemm__why_no_plan(stage, &device);
   status = sgemm__run_selected(&plan, p, &device, stream);
+  if (status == SGEMM_ERROR_WORKSPACE && plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE) {
+    plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE; /* a smaller workspace */
+    status = sgemm__run_selected(&plan, p, &device, stream);
+  }
   if (status == SGEMM_ERROR_WORKSPACE && p->workspace_bytes == SGEMM_WORKSPACE_AUTO) {
     sgemm_params without = *p;
     without.workspace_bytes = 0;
@@ -134,11 +138,21 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
   return status;
 }
 
+/* 1 if a plan may have this tensor_fallback on the device: full range, for a plan whose variant is of fp16x3. */
+static inline int sgemm__tensor_fallback_possible(const sgemm_plan *plan, const sgemm_device *device) {
+  const sgemm_tensor_variant_info *first = sgemm__tensor_variant_get(plan->tensor);
+  const sgemm_tensor_variant_info *full = sgemm__tensor_variant_get(plan->tensor_fallback);
+  return full == NULL || (first != NULL && first->format == SGEMM_FORMAT_fp16x3 &&
+                          full->format == SGEMM_FORMAT_bf16x6 && sgemm__tensor_possible(full, device));
+}
+
 /* Checks the caller's plan against the device and p's operands: SGEMM_SUCCESS or SGEMM_ERROR_PLAN. */
 static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm_params *p,
                                              const sgemm_device *device) {
   const sgemm__args args = sgemm__args_of(p);
   sgemm_plan strict = *plan;
+  if (!sgemm__tensor_fallback_possible(plan, device))
+    return SGEMM_ERROR_PLAN;
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
     if (!sgemm__tensor_possible(sgemm__tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
         plan->stream_k != 0 || plan->repack_a || plan->repack_b)
@@ -157,7 +171,8 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
   if (plan == NULL)
     return SGEMM_ERROR_PLAN;
   tensor = plan->tensor != SGEMM_TENSOR_VARIANT_NONE;
-  if (sgemm__variant_get(plan->variant) == NULL || (tensor && sgemm__tensor_variant_get(plan->tensor) == NULL))
+  if (sgemm__variant_get(plan->variant) == NULL || (tensor && sgemm__tensor_variant_get(plan->tensor) == NULL) ||
+      (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE && sgemm__tensor_variant_get(plan->tensor_fallback) == NULL))
     return SGEMM_ERROR_VARIANT;
   query = sgemm_device_query(-1, &device); /* a failure is returned below, if there is something to launch */
   status = sgemm_check(p);

@@ -195,25 +195,74 @@ static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, s
                        args, stream);
 }
 
-/* The launches of a tensor plan: split, multiply, reduce, and a strict kernel that runs only on fallback. alpha and k
-   are not 0. */
+/* Row blocks of 64 rows and 128 k that the split of tensor_fallback writes. */
+static inline double sgemm__full_range_row_blocks(const sgemm__tensor_layout *l, int64_t k) {
+  return ((double)l->full_a.rows * (double)l->full_a.batch + (double)l->full_b.rows * (double)l->full_b.batch) /
+         SGEMM__ROW_BLOCK * (double)sgemm__ceil_div(k, SGEMM__SCALE_K);
+}
+
+/* 1 if a tensor-core variant can count the tiles of args; 1 for SGEMM_TENSOR_VARIANT_NONE. */
+static inline int sgemm__tensor_tiles_fit(sgemm_tensor_variant tensor, const sgemm__args *args) {
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(tensor);
+  return v == NULL ||
+         sgemm__grid_fits((double)sgemm__ceil_div(args->m, v->BM) * (double)sgemm__ceil_div(args->n, v->BN),
+                          args->batch);
+}
+
+/* Launches the multiplying kernel of a tensor-core variant, one persistent block on each SM. t: all but the tiles. */
+static inline sgemm_status sgemm__launch_tensor(sgemm_tensor_variant tensor, sgemm__tensor_args *t,
+                                                const sgemm_device *device, sgemm_stream stream) {
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(tensor);
+  const int64_t tiles_m = sgemm__ceil_div(t->gemm.m, v->BM), tiles_n = sgemm__ceil_div(t->gemm.n, v->BN);
+  const double units = (double)tiles_m * (double)tiles_n * (double)t->gemm.batch * t->split_k;
+  t->gemm.tiles_m = (uint32_t)tiles_m;
+  t->gemm.tiles_n = (uint32_t)tiles_n;
+  return sgemm__launch(SGEMM__TENSOR_KERNEL + (int)tensor, 0,
+                       sgemm__grid_of(units < device->multiprocessors ? (int64_t)units : device->multiprocessors, 1,
+                                      v->threads, v->shared),
+                       t, stream);
+}
+
+/* Launches the kernels of a plan's tensor_fallback, which return at once unless fp16x3 did not compute C and full range
+   may: the split of the original operands, over the terms in fp16, and the multiplication. t: the args of the first
+   multiplication. */
+static inline sgemm_status sgemm__launch_full_range(const sgemm_plan *plan, const sgemm__tensor_layout *l,
+                                                    sgemm__tensor_args t, uint32_t *words, const sgemm_device *device,
+                                                    sgemm_stream stream) {
+  const double blocks = sgemm__full_range_row_blocks(l, t.gemm.k);
+  const int64_t resident = (int64_t)device->multiprocessors * SGEMM__SPLIT_RESIDENT;
+  sgemm_status status;
+  t.a = l->full_a;
+  t.b = l->full_b;
+  t.guard_word = words + SGEMM__WORD_STRICT;
+  t.first_reason = words + SGEMM__WORD_FIRST;
+  t.report = words + SGEMM__WORD_REPORT;
+  status = sgemm__launch(
+      SGEMM__SPLIT_FALLBACK, 0,
+      sgemm__grid_of(blocks < (double)resident ? (int64_t)blocks : resident, 1, SGEMM__SPLIT_THREADS, 0), &t, stream);
+  return status != SGEMM_SUCCESS ? status : sgemm__launch_tensor(plan->tensor_fallback, &t, device, stream);
+}
+
+/* The launches of a tensor plan: split, multiply, the same in full range, reduce, and a strict kernel. The kernels of
+   each further way to compute C run only if those before it have not. alpha and k are not 0. */
 static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                              sgemm_stream stream) {
-  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
   const sgemm__args whole = sgemm__args_of(p);
   const sgemm__tensor_layout l = sgemm__tensor_layout_of(plan, p, &whole);
-  const int64_t tiles_m = sgemm__ceil_div(whole.m, v->BM), tiles_n = sgemm__ceil_div(whole.n, v->BN);
   /* A split-K partition is a multiple of 128 k, which have one block scale. The last partitions of a plan may have no
      k; they are neither computed nor summed. */
   const int64_t scale_blocks = sgemm__ceil_div(whole.k, SGEMM__SCALE_K);
   const int64_t blocks_per_split = sgemm__ceil_div(scale_blocks, plan->split_k);
   const int split_k = (int)sgemm__ceil_div(scale_blocks, blocks_per_split);
-  const double units = (double)tiles_m * (double)tiles_n * (double)whole.batch * split_k;
+  const int full_range = plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
+  uint32_t *words = (uint32_t *)p->workspace;
+  const uint32_t *strict_reason = words + (full_range ? SGEMM__WORD_STRICT : SGEMM__WORD_REPORT);
   sgemm_plan fallback = sgemm__plain_plan(plan->variant);
   sgemm__tensor_args t;
   sgemm_status status;
   fallback.cluster_k = plan->cluster_k;
-  if (!sgemm__grid_fits((double)tiles_m * (double)tiles_n, whole.batch) ||
+  if (!sgemm__tensor_tiles_fit(plan->tensor, &whole) || !sgemm__tensor_tiles_fit(plan->tensor_fallback, &whole) ||
+      (full_range && !sgemm__grid_fits(sgemm__full_range_row_blocks(&l, whole.k), 0)) ||
       (split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0)))
     return SGEMM_ERROR_GRID;
   t.gemm = whole;
@@ -222,26 +271,25 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm
   t.split_k = split_k;
   t.k_per_split = blocks_per_split * SGEMM__SCALE_K;
   t.split_stride = 0;
-  t.guard_word = (uint32_t *)p->workspace;
-  status = sgemm__launch_split(&t, v->format, stream);
+  t.guard_word = words + (full_range ? SGEMM__WORD_FIRST : SGEMM__WORD_REPORT);
+  t.first_reason = NULL;
+  t.report = NULL;
+  status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, stream);
   if (status != SGEMM_SUCCESS)
     return status;
   if (split_k > 1) {
     t.gemm = sgemm__into_partitions(&whole, l.partials, split_k);
     t.split_stride = sgemm__partition_floats(&whole);
   }
-  t.gemm.tiles_m = (uint32_t)tiles_m;
-  t.gemm.tiles_n = (uint32_t)tiles_n;
-  status = sgemm__launch(SGEMM__TENSOR_KERNEL + (int)plan->tensor, 0,
-                         sgemm__grid_of(units < device->multiprocessors ? (int64_t)units : device->multiprocessors, 1,
-                                        v->threads, v->shared),
-                         &t, stream);
+  status = sgemm__launch_tensor(plan->tensor, &t, device, stream);
+  if (status == SGEMM_SUCCESS && full_range)
+    status = sgemm__launch_full_range(plan, &l, t, words, device, stream);
   if (status == SGEMM_SUCCESS && split_k > 1) {
     sgemm__args reduce = whole; /* the sum runs if tensor cores computed the partitions */
-    reduce.fallback_reason = t.guard_word;
+    reduce.fallback_reason = strict_reason;
     status = sgemm__launch_reduce(&reduce, l.partials, split_k, stream);
   }
-  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, device, t.guard_word, stream);
+  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, device, strict_reason, stream);
 }
 
 #endif /* SGEMM_LAUNCH_SEQUENCE_H */

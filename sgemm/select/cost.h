@@ -275,8 +275,8 @@ static inline double sgemm__mma_slowdown(int arch) {
   return arch == 80 || arch == 90 || arch == 100 ? 1.0 : SGEMM__COST_MMA_OTHER;
 }
 
-/* Estimated clocks of a tensor plan: the launches, the split at the speed of DRAM, the tiles of the busiest SM one
-   after the other, and the stores. */
+/* Estimated clocks of a tensor plan whose guard does not fire: the launches, the split at the speed of DRAM, the tiles
+   of the busiest SM one after the other, and the stores. */
 static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                         const sgemm__problem *q) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
@@ -289,7 +289,8 @@ static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_para
   const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch * plan->split_k;
   const double k_blocks = sgemm__ceil((double)SGEMM__K_BLOCKS(q->args.k) / plan->split_k);
   const double results = q->m * q->n * q->batch * 4.0;
-  const double launches = (bytes > 0.0) + 2.0 + (plan->split_k > 1);
+  const double launches = (bytes > 0.0) + 2.0 + (plan->split_k > 1) +
+                          (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2.0 : 0.0);
   return launches * SGEMM__COST_TENSOR_LAUNCH + (bytes > 0.0 ? SGEMM__COST_SPLIT : 0.0) + bytes * byte +
          sgemm__ceil(tiles * q->per_sm - 1e-9) *
              (k_blocks * t.k_block * (v->wgmma ? 1.0 : sgemm__mma_slowdown(device->code_arch)) + t.overhead) +

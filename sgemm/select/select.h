@@ -37,7 +37,7 @@ static inline int sgemm__even_stream_k(double tiles, int slots) {
 static inline sgemm_plan sgemm__plain_plan(sgemm_variant variant) {
   sgemm_plan plan;
   plan.variant = variant;
-  plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
+  plan.tensor = plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
   plan.cluster_k = 1;
   plan.split_k = 1;
   plan.stream_k = 0;
@@ -147,19 +147,21 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
   return best;
 }
 
-/* In a tensor mode, replaces the strict plan by a tensor plan whose estimated time is below tensor_margin times the
-   strict plan's. The margin keeps an error of the estimate from making the mode slower than strict fp32. */
+/* A tensor plan is selected if its estimated time is below this part of the strict plan's. The margin keeps an error of
+   the estimate from making a tensor mode slower than strict fp32. */
+#define SGEMM__TENSOR_MARGIN 0.85
+
+/* In a tensor mode, replaces the strict plan by a tensor plan that is faster by the margin. */
 static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_device *device, const sgemm__problem *q,
                                           sgemm__best *best) {
   enum { SPLIT_K_LIMIT = 64, SPLIT_K_MIN_K = 256, FP16_MIN_K = 128, BF16_MIN_K = 64, UNSPLIT_K = 16384 };
-  const double tensor_margin = 0.85;
   const sgemm_format format = p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
   sgemm_plan fallback = best->plan;
   int i;
   if (p->mode == SGEMM_STRICT || p->k < (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) || q->args.k == 0 ||
       best->plan.variant == SGEMM_VARIANT_NONE || !sgemm_tensor_compiled())
     return;
-  best->cost *= tensor_margin;
+  best->cost *= SGEMM__TENSOR_MARGIN;
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * SGEMM__COST_TENSOR_LAUNCH; i++) {
     const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get((sgemm_tensor_variant)i);
     sgemm_plan plan = sgemm__plain_plan(fallback.variant);
@@ -184,19 +186,54 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
   }
 }
 
-/* Sets the strict variant and cluster_k that a tensor plan falls back on. The fallback has no workspace, because the
-   split-operand data and the guard's word are in it. */
-static inline void sgemm__set_fallback(sgemm_plan *plan, const sgemm_plan *strict, const sgemm_params *p,
-                                       const sgemm_device *device) {
+/* Sets the full-range variant that computes the calls of a plan of fp16x3 whose guard fires for small elements, if the
+   workspace has room for its terms, it is faster than strict fp32 by the margin, and its two launches, which return at
+   once in other calls, take at most 3 % of the plan's time and leave the plan faster by the margin. It has the plan's split_k: the sum of the partitions is one
+   launch, whichever variant computed them. strict_cost: estimated clocks of the strict plan. */
+static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_cost, const sgemm_params *p,
+                                              const sgemm_device *device, const sgemm__problem *q) {
+  double lowest = SGEMM__TENSOR_MARGIN * strict_cost;
+  sgemm_params unprepared = *p; /* the fallback splits both operands */
+  sgemm_plan with = *plan;
+  int i;
+  if (sgemm__tensor_variant_get(plan->tensor)->format != SGEMM_FORMAT_fp16x3 ||
+      2.0 * SGEMM__COST_TENSOR_LAUNCH > 0.03 * sgemm__tensor_cost(plan, p, device, q))
+    return;
+  unprepared.prepared_a = unprepared.prepared_b = NULL;
+  for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
+    const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get((sgemm_tensor_variant)i);
+    sgemm_plan full = sgemm__plain_plan(plan->variant);
+    double cost;
+    full.tensor = (sgemm_tensor_variant)i;
+    full.split_k = plan->split_k;
+    if (v->format != SGEMM_FORMAT_bf16x6 || !sgemm__tensor_possible(v, device))
+      continue;
+    cost = sgemm__tensor_cost(&full, &unprepared, device, q);
+    if (cost < lowest) {
+      with.tensor_fallback = full.tensor;
+      lowest = cost;
+    }
+  }
+  if (with.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE &&
+      sgemm__plan_bytes(&with, p, &q->args) <= p->workspace_bytes &&
+      sgemm__tensor_cost(&with, p, device, q) < SGEMM__TENSOR_MARGIN * strict_cost)
+    plan->tensor_fallback = with.tensor_fallback;
+}
+
+/* Sets what a tensor plan falls back on: full range, and the strict variant and cluster_k. The strict fallback has no
+   workspace, because the split-operand data and the guard's words are in it. */
+static inline void sgemm__set_fallback(sgemm_plan *plan, const sgemm__best *strict, const sgemm_params *p,
+                                       const sgemm_device *device, const sgemm__problem *q) {
   sgemm_params without = *p;
-  sgemm_plan fallback = *strict;
+  sgemm_plan fallback = strict->plan;
   without.workspace_bytes = 0;
   if (fallback.split_k > 1 || fallback.stream_k > 0 || fallback.repack_a || fallback.repack_b) {
-    const sgemm__problem q = sgemm__problem_of(&without, device, &sgemm__h200);
-    fallback = sgemm__select_strict(&without, SGEMM_STAGE_ANY, device, &q).plan;
+    const sgemm__problem q_without = sgemm__problem_of(&without, device, &sgemm__h200);
+    fallback = sgemm__select_strict(&without, SGEMM_STAGE_ANY, device, &q_without).plan;
   }
   plan->variant = fallback.variant;
   plan->cluster_k = fallback.cluster_k;
+  sgemm__set_tensor_fallback(plan, strict->cost, p, device, q);
 }
 
 #endif /* SGEMM_SELECT_SELECT_H */

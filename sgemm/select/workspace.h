@@ -128,7 +128,7 @@ static inline void sgemm__decide_repack(sgemm_plan *plan, const sgemm__args *arg
   }
 }
 
-/* ---- Tensor modes: 128 bytes whose first word is the guard's, split operands, then split-K ----------------------- */
+/* ---- Tensor modes: 128 bytes with the guard's words, split operands, then split-K -------------------------------- */
 
 /* Lays out one split operand from `memory` on: terms, block scales, flags, each at a multiple of 128 bytes. Returns its
    bytes. With memory = NULL only the size is computed. Tiles at an edge read up to 256 rows beyond the operand; no
@@ -151,38 +151,51 @@ static inline int64_t sgemm__split_operand_at(sgemm__split_operand *o, char *mem
 
 enum { SGEMM__GUARD_BYTES = 128 };
 
+/* Lays out split A and B behind the guard's words. Returns the bytes up to their end. presplit_a, presplit_b: a
+   pre-split operand, which takes no workspace; NULL: none. memory: the workspace, or NULL as above. */
+static inline int64_t sgemm__split_operands_at(sgemm__split_operand *a, sgemm__split_operand *b, char *memory,
+                                               char *presplit_a, char *presplit_b, const sgemm__args *args, int terms) {
+  int64_t bytes = SGEMM__GUARD_BYTES, operand;
+  operand = sgemm__split_operand_at(a,
+                                    presplit_a != NULL ? presplit_a
+                                    : memory == NULL   ? NULL
+                                                       : memory + bytes,
+                                    args->m, args->k, sgemm__matrix_count(args->batch, args->stride_a), terms);
+  a->presplit = presplit_a != NULL;
+  bytes += a->presplit ? 0 : operand;
+  operand = sgemm__split_operand_at(b,
+                                    presplit_b != NULL ? presplit_b
+                                    : memory == NULL   ? NULL
+                                                       : memory + bytes,
+                                    args->n, args->k, sgemm__matrix_count(args->batch, args->stride_b), terms);
+  b->presplit = presplit_b != NULL;
+  return bytes + (b->presplit ? 0 : operand);
+}
+
 typedef struct sgemm__tensor_layout {
-  sgemm__split_operand a, b;
-  float *partials; /* split-K partitions */
-  int64_t bytes;   /* bytes of the workspace; INT64_MAX: the sizes are too large to run */
+  sgemm__split_operand a, b;           /* for plan.tensor */
+  sgemm__split_operand full_a, full_b; /* for plan.tensor_fallback, in the same memory; never pre-split */
+  float *partials;                     /* split-K partitions */
+  int64_t bytes;                       /* bytes of the workspace; INT64_MAX: the sizes are too large to run */
 } sgemm__tensor_layout;
 
 static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *plan, const sgemm_params *p,
                                                            const sgemm__args *args) {
-  const int terms = sgemm__tensor_variant_get(plan->tensor)->terms, swap = p->order == SGEMM_COL_MAJOR;
-  char *presplit_a = (char *)(swap ? p->prepared_b : p->prepared_a);
-  char *presplit_b = (char *)(swap ? p->prepared_a : p->prepared_b);
+  const sgemm_tensor_variant_info *full = sgemm__tensor_variant_get(plan->tensor_fallback);
+  const int swap = p->order == SGEMM_COL_MAJOR;
   char *memory = (char *)p->workspace;
+  const int64_t partitions = sgemm__partitions_floats(args, plan->split_k);
   sgemm__tensor_layout l;
-  int64_t operand;
-  l.bytes = SGEMM__GUARD_BYTES;
-  operand = sgemm__split_operand_at(&l.a,
-                                    presplit_a != NULL ? presplit_a
-                                    : memory == NULL   ? NULL
-                                                       : memory + l.bytes,
-                                    args->m, args->k, sgemm__matrix_count(args->batch, args->stride_a), terms);
-  l.a.presplit = presplit_a != NULL;
-  l.bytes += l.a.presplit ? 0 : operand;
-  operand = sgemm__split_operand_at(&l.b,
-                                    presplit_b != NULL ? presplit_b
-                                    : memory == NULL   ? NULL
-                                                       : memory + l.bytes,
-                                    args->n, args->k, sgemm__matrix_count(args->batch, args->stride_b), terms);
-  l.b.presplit = presplit_b != NULL;
-  l.bytes += l.b.presplit ? 0 : operand;
+  l.bytes = sgemm__split_operands_at(&l.a, &l.b, memory, (char *)(swap ? p->prepared_b : p->prepared_a),
+                                     (char *)(swap ? p->prepared_a : p->prepared_b), args,
+                                     sgemm__tensor_variant_get(plan->tensor)->terms);
+  l.full_a = l.a;
+  l.full_b = l.b;
+  if (full != NULL)
+    l.bytes = sgemm__max(l.bytes,
+                         sgemm__split_operands_at(&l.full_a, &l.full_b, memory, NULL, NULL, args, full->terms));
   l.partials = memory == NULL ? NULL : (float *)(memory + l.bytes);
-  operand = sgemm__partitions_floats(args, plan->split_k);
-  l.bytes = operand >= INT64_MAX / 8 ? INT64_MAX : l.bytes + 4 * operand;
+  l.bytes = partitions >= INT64_MAX / 8 ? INT64_MAX : l.bytes + 4 * partitions;
   if (((double)args->m + (double)args->n) * ((double)args->k + 64.0) * (double)sgemm__max(args->batch, 1) * 8.0 > 1e18)
     l.bytes = INT64_MAX;
   return l;

@@ -38,10 +38,27 @@ SGEMM__DEVICE sgemm__tensor_unit sgemm__tensor_unit_at(const sgemm__tensor_args 
   return unit;
 }
 
-/* The guard: returns the fallback reason of this call. Each block combines the flag bits of all of A and B, and block 0
-   writes the reason to args->guard_word. The first `threads` threads of the block call it. words: 2 words of shared
-   memory, 0 before the call. found: an mbarrier at which each of these warps arrives once. */
-SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, uint32_t *words, sgemm__mbarrier *found,
+/* 1 if a multiplying kernel of tensor_fallback has no work: fp16x3 has computed C, or strict fp32 will. Block 0 then
+   writes the words that it would write after its own guard. All threads of a block call it. */
+SGEMM__DEVICE int sgemm__full_range_has_no_work(const sgemm__tensor_args *args, int format) {
+  uint32_t first;
+  if (format == SGEMM_FORMAT_fp16x3 || args->first_reason == NULL)
+    return 0;
+  first = *args->first_reason;
+  if (sgemm__full_range_may_compute(first))
+    return 0;
+  if (sgemm__thread() == 0 && sgemm__block_x() == 0) {
+    *args->guard_word = first;
+    *args->report = first;
+  }
+  return 1;
+}
+
+/* The guard: returns the fallback reason of this format. Each block combines the flag bits of all of A and B, and block
+   0 writes the reason to args->guard_word. In a kernel of tensor_fallback block 0 also writes the report: the reason of
+   fp16x3, which has each bit of the reason of bf16x6. The first `threads` threads of the block call it. words: 2 words
+   of shared memory, 0 before the call. found: an mbarrier at which each of these warps arrives once. */
+SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, uint32_t *words, sgemm__mbarrier *found,
                                     int threads) {
   const sgemm__args *p = &args->gemm;
   const int64_t blocks_k = sgemm__scale_blocks(p->k);
@@ -60,8 +77,11 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, uint32_t *wo
     sgemm__mbarrier_arrive(found);
   sgemm__mbarrier_wait(found, 0);
   fallback_reason = sgemm__fallback_reason(words[0], words[1]);
-  if (sgemm__thread() == 0 && sgemm__block_x() == 0)
+  if (sgemm__thread() == 0 && sgemm__block_x() == 0) {
     *args->guard_word = fallback_reason;
+    if (format != SGEMM_FORMAT_fp16x3 && args->first_reason != NULL)
+      *args->report = *args->first_reason | (fallback_reason == 0 ? SGEMM_GUARD_FULL_RANGE : 0);
+  }
   return fallback_reason;
 }
 

@@ -31,7 +31,7 @@ SGEMM__DEVICE void sgemm__copy_k_block(const sgemm__tensor_args *args, const sge
 
 /* The fallback reason. The guard's words and mbarrier lie in the first buffer, because the buffers use all of the
    shared memory. */
-SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, float *tiles) {
+SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, int format, float *tiles) {
   uint32_t *words = (uint32_t *)tiles;
   sgemm__mbarrier *found = (sgemm__mbarrier *)(tiles + 4);
   if (sgemm__thread() == 0) {
@@ -39,7 +39,7 @@ SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, fl
     sgemm__mbarrier_init(found, SGEMM__TENSOR_THREADS_mma / 32);
   }
   sgemm__barrier();
-  return sgemm__guard(args, words, found, SGEMM__TENSOR_THREADS_mma);
+  return sgemm__guard(args, format, words, found, SGEMM__TENSOR_THREADS_mma);
 }
 
 /* The body of the engine mma: 8 warps, each with 64 rows and WN columns. B's fragments of a k-block are kept in
@@ -55,7 +55,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
   char *shared = (char *)tiles;
   int64_t w, c;
   int i, g, h, j, term, product;
-  if (sgemm__guard_in_buffer(args, tiles) != 0)
+  if (sgemm__guard_in_buffer(args, s->format, tiles) != 0)
     return;
   for (w = sgemm__block_x(); w < sgemm__tensor_units(args); w += sgemm__grid_x()) {
     const sgemm__tensor_unit unit = sgemm__tensor_unit_at(args, s, w);
@@ -135,6 +135,8 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
     sgemm__fragment a[2 * (terms)], b[(WN) / 8 * (terms)];                                                             \
     sgemm__pdl_trigger();                                                                                              \
     sgemm__pdl_wait();                                                                                                 \
+    if (sgemm__full_range_has_no_work(&args, shape.format))                                                            \
+      return;                                                                                                          \
     sgemm__tensor_mma(&args, &shape, tiles, acc, sum, a_scale, a, b);                                                  \
   }
 #else

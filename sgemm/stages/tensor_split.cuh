@@ -96,6 +96,12 @@ SGEMM__DEVICE uint32_t sgemm__fallback_reason(uint32_t a, uint32_t b) {
   return fallback_reason;
 }
 
+/* 1 if full range may compute a call that fp16x3 did not compute for this reason: some elements are too small for fp16.
+   Inf, NaN and the range of the block scales stop both formats. */
+SGEMM__DEVICE int sgemm__full_range_may_compute(uint32_t fallback_reason) {
+  return fallback_reason != 0 && (fallback_reason & ~(uint32_t)(SGEMM_GUARD_SPREAD | SGEMM_GUARD_SPARSE)) == 0;
+}
+
 /* Floats from a row to the next in shared memory, for rows of elements and for rows of statistics. Both pitches are
    multiples of 4; modulo 32 banks they are 4 and 12, so that 128-bit accesses of 8 rows have no bank conflict. */
 enum { SGEMM__SPLIT_PITCH = SGEMM__SCALE_K + 4, SGEMM__STATS_PITCH = 12 };
@@ -301,13 +307,17 @@ SGEMM__DEVICE void sgemm__split_row_block(const sgemm__split_operand *o, const f
   }
 }
 
-/* The work of a block. The block's x is the number of a row block, A's before B's; a pre-split operand has none. Its y
-   and z are the number of 128 k; numbers beyond the end of k have no work. Consecutive blocks read consecutive rows. */
-SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, int format, float *shared, float *stats,
-                                      uint32_t *flags) {
+/* Row blocks of an operand, of all its matrices. A pre-split operand has none. */
+SGEMM__DEVICE uint32_t sgemm__row_blocks(const sgemm__split_operand *o) {
+  return o->presplit ? 0 : (uint32_t)(o->rows / SGEMM__ROW_BLOCK) * (uint32_t)o->batch;
+}
+
+/* Splits row block number `block`, A's before B's, over 128 k, number block_k. Numbers beyond the end of k have no
+   work. */
+SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, uint32_t block, uint32_t block_k, int format,
+                                      float *shared, float *stats, uint32_t *flags) {
   const sgemm__args *p = &args->gemm;
-  const uint32_t block = sgemm__block_x(), block_k = (uint32_t)sgemm__block_yz();
-  const uint32_t of_a = args->a.presplit ? 0 : (uint32_t)(args->a.rows / SGEMM__ROW_BLOCK) * (uint32_t)args->a.batch;
+  const uint32_t of_a = sgemm__row_blocks(&args->a);
   if (block_k >= sgemm__scale_blocks(p->k))
     return;
   if (block < of_a)
@@ -318,13 +328,45 @@ SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, int format
                            shared, stats, flags);
 }
 
+/* The work of a block of the fallback's split: row blocks block_x, block_x + grid_x and so on, counted over the row
+   blocks of the first 128 k, then those of the next. In most calls the blocks return at once, so there are only as many
+   as the GPU holds at a time. */
+SGEMM__DEVICE void sgemm__split_on_fallback(const sgemm__tensor_args *args, int format, float *shared, float *stats,
+                                            uint32_t *flags) {
+  const uint32_t row_blocks = sgemm__row_blocks(&args->a) + sgemm__row_blocks(&args->b);
+  const uint32_t all = row_blocks * (uint32_t)sgemm__scale_blocks(args->gemm.k);
+  uint32_t w;
+  if (!sgemm__full_range_may_compute(*args->first_reason))
+    return;
+  SGEMM__UNROLL_BY(1)
+  for (w = sgemm__block_x(); w < all; w += sgemm__grid_x()) {
+    sgemm__split_block(args, w % row_blocks, w / row_blocks, format, shared, stats, flags);
+    sgemm__barrier(); /* all threads have read their elements in shared memory, and thread 0 the flag bits */
+  }
+}
+
+/* The x of a block is the number of its row block, y and z number its 128 k. Consecutive blocks read consecutive
+   rows. */
 #define SGEMM__SPLIT_KERNEL(format)                                                                                    \
-  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, 4, sgemm__tensor_args) {                                   \
+  SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, SGEMM__SPLIT_RESIDENT, sgemm__tensor_args) {               \
     SGEMM__SHARED(rows, SGEMM__ROW_BLOCK *SGEMM__SPLIT_PITCH);                                                         \
     SGEMM__SHARED(stats, SGEMM__ROW_BLOCK *SGEMM__STATS_PITCH);                                                        \
     SGEMM__SHARED_WORDS(flags, SGEMM__SPLIT_THREADS / 32);                                                             \
     sgemm__pdl_wait();                                                                                                 \
-    sgemm__split_block(&args, SGEMM_FORMAT_##format, rows, stats, flags);                                              \
+    sgemm__split_block(&args, sgemm__block_x(), (uint32_t)sgemm__block_yz(), SGEMM_FORMAT_##format, rows, stats,       \
+                       flags);                                                                                         \
+  }
+
+/* The fallback's split calls the PDL trigger at its start: a block of the next kernel needs an SM of its own, and so
+   starts only where all blocks of this one have ended. */
+#define SGEMM__SPLIT_FALLBACK_KERNEL                                                                                   \
+  SGEMM__GLOBAL(sgemm_split_fallback, SGEMM__SPLIT_THREADS, SGEMM__SPLIT_RESIDENT, sgemm__tensor_args) {               \
+    SGEMM__SHARED(rows, SGEMM__ROW_BLOCK *SGEMM__SPLIT_PITCH);                                                         \
+    SGEMM__SHARED(stats, SGEMM__ROW_BLOCK *SGEMM__STATS_PITCH);                                                        \
+    SGEMM__SHARED_WORDS(flags, SGEMM__SPLIT_THREADS / 32);                                                             \
+    sgemm__pdl_trigger();                                                                                              \
+    sgemm__pdl_wait();                                                                                                 \
+    sgemm__split_on_fallback(&args, SGEMM_FORMAT_bf16x6, rows, stats, flags);                                          \
   }
 
 #endif /* SGEMM_STAGES_TENSOR_SPLIT_CUH */

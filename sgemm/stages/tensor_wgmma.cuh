@@ -132,7 +132,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
     return;
   }
   sgemm__setmaxnreg_tensor_consumer();
-  if (sgemm__guard(args, words, found, 256) != 0) {
+  if (sgemm__guard(args, s->format, words, found, 256) != 0) {
     /* The block must not exit before the copies in flight have completed. *stop then ends the producer. */
     const int64_t filled = sgemm__buffers_in_flight(args, s);
     for (j = 0; j < s->bufs && j < filled; j++)
@@ -206,6 +206,8 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
     float acc[(BN) / 2], sum[(WN) / 2 * (sets)];                                                                       \
     sgemm__pdl_trigger();                                                                                              \
     sgemm__pdl_wait();                                                                                                 \
+    if (sgemm__full_range_has_no_work(&args, shape.format))                                                            \
+      return;                                                                                                          \
     sgemm__tensor_wgmma(&args, &shape, tiles, barriers, words, acc, sum);                                              \
   }
 #else
