@@ -717,17 +717,6 @@ Test(selection, l2_size_changes_stream_k) {
   }
 }
 
-/* If two tile sizes use the SMs equally, the selection takes the one that loads fewer bytes: loads cost power. */
-Test(selection, prefers_tiles_that_load_less) {
-  const sgemm_device d = h200();
-  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 128, 4096, 4096);
-  const sgemm_variant_info *v;
-  set_compiled(SGEMM_STAGE_ANY);
-  set_addresses(&p, INT64_MAX);
-  v = sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant);
-  cr_assert(v->uses_tma && v->BM * v->BN >= 8192, "%s", v->name);
-}
-
 /* A very long k does not make the selection leave tma for plans with a shorter k in each block. */
 Test(selection, long_k_stays_with_tma) {
   static const int64_t shapes[][3] = {

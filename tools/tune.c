@@ -396,15 +396,17 @@ static double loss(samples *s, const calibration *c, int variant) {
   return expected_regret(s) + 0.15 * misfit(s);
 }
 
-/* Multiplies one constant by 1 + step, or divides it, as long as the loss falls. *now: the loss. */
-static void improve(samples *s, const calibration *c, double *constant, int variant, double step, double *now) {
+/* Multiplies one constant by 1 + step, or divides it, as long as the loss falls and the constant is at most `most`. *now:
+   the loss. */
+static void improve(samples *s, const calibration *c, double *constant, double most, int variant, double step,
+                    double *now) {
   int way, moves;
   for (way = 0; way < 2; way++)
     for (moves = 0; moves < 4; moves++) {
       const double before = *constant;
       double then;
       *constant *= way ? 1.0 / (1.0 + step) : 1.0 + step;
-      then = loss(s, c, variant);
+      then = *constant > most ? *now : loss(s, c, variant);
       if (then >= *now) {
         *constant = before;
         estimate_all(s, c, variant);
@@ -544,6 +546,8 @@ static void print_calibration(const samples *s, calibration *c) {
   printf("/* END calibration */\n");
 }
 
+#define PEAK_RATE 126.0 /* FMAs in a clock of an SM; all 128 lanes are never busy in all clocks */
+
 static int fit(char *const *paths, int count) {
   samples s = {0};
   calibration c = h200();
@@ -556,10 +560,10 @@ static int fit(char *const *paths, int count) {
   for (step = 0.25; step > 0.01 && status == 0; step *= 0.65) {
     for (i = 0; i < CONSTANTS; i++)
       if (list[i].fitted)
-        improve(&s, &c, list[i].value, -1, step, &now);
+        improve(&s, &c, list[i].value, 1e9, -1, step, &now);
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-      improve(&s, &c, &c.variants[v].rate, v, step, &now);
-      improve(&s, &c, &c.variants[v].overhead, v, step, &now);
+      improve(&s, &c, &c.variants[v].rate, PEAK_RATE, v, step, &now);
+      improve(&s, &c, &c.variants[v].overhead, 1e9, v, step, &now);
     }
     fprintf(stderr, "\rtune: fitting, step %.3f, loss %.4f  ", step, now);
   }

@@ -41,21 +41,21 @@ typedef struct sgemm__tensor_calibration {
 // clang-format off
 /* BEGIN calibration */
 static const sgemm__calibration sgemm__h200 = {
-  883,      /* launch */
-  2604,     /* cluster */
-  4227,     /* split_k */
-  5165,     /* pack */
-  1.76,     /* half_rate_warps */
-  0.0982,   /* copy */
-  0.1002,   /* store */
-  0.0957,   /* guarded */
-  73,       /* latency */
-  25.9,     /* sm_bytes */
+  907,      /* launch */
+  2556,     /* cluster */
+  4353,     /* split_k */
+  5194,     /* pack */
+  1.01,     /* half_rate_warps */
+  0.0943,   /* copy */
+  0.0455,   /* store */
+  0.1045,   /* guarded */
+  591,      /* latency */
+  31.4,     /* sm_bytes */
   0.698,    /* bandwidth_share */
-  426,      /* read_c */
-  8.1,      /* unaligned_c */
-  861,      /* gemv_guarded */
-  2350,     /* persistent */
+  423,      /* read_c */
+  8.0,      /* unaligned_c */
+  910,      /* gemv_guarded */
+  1770,     /* persistent */
   1.39e-05, /* lost_reuse */
 };
 
@@ -78,40 +78,40 @@ static const sgemm__calibration sgemm__h200 = {
   X(doublebuffered_32x64x16_4x4,      71.2,  2069)                                                                     \
   X(doublebuffered_32x32x16_4x4,      63.2,  2028)                                                                     \
   X(async_128x256x16_16x8,           113.2,  9118)                                                                     \
-  X(async_128x256x8_16x8,            114.6,  9677)                                                                     \
-  X(async_256x128x8_16x8,            113.2,  9570)                                                                     \
-  X(async_64x128x16_8x8,             123.7,  5926)                                                                     \
-  X(async_128x64x16_8x8,             108.9,  6544)                                                                     \
-  X(async_64x64x16_8x4,               89.7,  3735)                                                                     \
-  X(async_64x64x8_8x8,               120.5,  2342)                                                                     \
-  X(async_32x128x32_8x4,              94.1,  4043)                                                                     \
-  X(async_128x32x32_4x8,              92.8,  4476)                                                                     \
-  X(async_32x32x8_8x4,                84.4,  3661)                                                                     \
-  X(async_64x128x8_16x4,              89.6,  3622)                                                                     \
-  X(splitk_64x128x16_8x8,            112.0,  5133)                                                                     \
-  X(splitk_64x64x32_8x4,              90.6,  4241)                                                                     \
-  X(splitk_32x64x32_8x4,              81.1,  2612)                                                                     \
-  X(splitk_32x32x64_4x4,              72.9,  2791)                                                                     \
-  X(splitk_16x128x32_16x4,            82.9,  3523)                                                                     \
-  X(splitk_8x128x32_8x4,              54.8,  2323)                                                                     \
-  X(splitk_4x128x32_4x4,              31.1,  1045)                                                                     \
-  X(splitk_128x16x32_4x16,            72.5,  3637)                                                                     \
-  X(splitk_128x8x32_4x8,              51.3,  2749)                                                                     \
-  X(splitk_128x4x32_4x4,              30.3,  1268)                                                                     \
-  X(splitk_16x32x128_4x4,             69.2,  3082)                                                                     \
-  X(splitk_8x32x128_4x4,              48.9,  2809)                                                                     \
-  X(splitk_4x32x128_4x4,              37.4,  2220)                                                                     \
-  X(splitk_32x16x128_4x4,             71.0,  2742)                                                                     \
-  X(splitk_32x8x128_4x4,              50.5,  2643)                                                                     \
-  X(splitk_32x4x128_4x4,              38.5,  1860)                                                                     \
-  X(gemv_1x32x256_1x4,                34.9,  2359)                                                                     \
-  X(gemv_32x1x256_4x1,                57.6,  2675)                                                                     \
-  X(tma_64x128x64_16x8,              129.0,  3529)                                                                     \
-  X(tma_128x64x64_16x8,              124.3,  3288)                                                                     \
-  X(tma_64x64x32_16x8,               146.5,  2412)                                                                     \
-  X(tma_32x32x128_16x8,              144.3,  3153)                                                                     \
-  X(tma_32x256x64_16x8,              133.3,  4178)                                                                     \
-  X(tma_256x32x64_16x8,              136.6,  4291)
+  X(async_128x256x8_16x8,            103.7, 10216)                                                                     \
+  X(async_256x128x8_16x8,            101.8, 10017)                                                                     \
+  X(async_64x128x16_8x8,             110.6,  6059)                                                                     \
+  X(async_128x64x16_8x8,              97.9,  6772)                                                                     \
+  X(async_64x64x16_8x4,               81.7,  3772)                                                                     \
+  X(async_64x64x8_8x8,               103.8,  2371)                                                                     \
+  X(async_32x128x32_8x4,              84.6,  4029)                                                                     \
+  X(async_128x32x32_4x8,              83.0,  4564)                                                                     \
+  X(async_32x32x8_8x4,                73.8,  3730)                                                                     \
+  X(async_64x128x8_16x4,              81.3,  3792)                                                                     \
+  X(splitk_64x128x16_8x8,            100.1,  5108)                                                                     \
+  X(splitk_64x64x32_8x4,              85.1,  4229)                                                                     \
+  X(splitk_32x64x32_8x4,              75.7,  2669)                                                                     \
+  X(splitk_32x32x64_4x4,              68.6,  2819)                                                                     \
+  X(splitk_16x128x32_16x4,            71.0,  3465)                                                                     \
+  X(splitk_8x128x32_8x4,              47.4,  2272)                                                                     \
+  X(splitk_4x128x32_4x4,              26.4,   997)                                                                     \
+  X(splitk_128x16x32_4x16,            65.1,  3794)                                                                     \
+  X(splitk_128x8x32_4x8,              45.5,  2665)                                                                     \
+  X(splitk_128x4x32_4x4,              26.2,  1252)                                                                     \
+  X(splitk_16x32x128_4x4,             65.7,  3192)                                                                     \
+  X(splitk_8x32x128_4x4,              44.7,  2797)                                                                     \
+  X(splitk_4x32x128_4x4,              31.8,  2179)                                                                     \
+  X(splitk_32x16x128_4x4,             65.0,  2697)                                                                     \
+  X(splitk_32x8x128_4x4,              45.4,  2568)                                                                     \
+  X(splitk_32x4x128_4x4,              31.5,  1781)                                                                     \
+  X(gemv_1x32x256_1x4,               126.0,  2251)                                                                     \
+  X(gemv_32x1x256_4x1,               125.1,  2710)                                                                     \
+  X(tma_64x128x64_16x8,              121.7,  4006)                                                                     \
+  X(tma_128x64x64_16x8,              115.8,  3660)                                                                     \
+  X(tma_64x64x32_16x8,               125.5,  2216)                                                                     \
+  X(tma_32x32x128_16x8,              124.0,  3473)                                                                     \
+  X(tma_32x256x64_16x8,              121.7,  4489)                                                                     \
+  X(tma_256x32x64_16x8,              124.0,  4515)
 /* END calibration */
 
 /* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */

@@ -132,7 +132,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   /* An operand is copied element by element if it is K-major and fragments have more than 4 elements, or if its rows do
      not start at multiples of 16 bytes. */
-  const double single = v->bufs > 2 ? c->copy : c->store;
+  const double single = v->bufs > 2 ? c->copy : v->bufs > 0 ? c->store : 0.0; /* gemv copies no tiles */
   const int a_single = q->a_k_major && (v->TM != 4 || v->V == 1), b_single = q->b_k_major && (v->TN != 4 || v->V == 1);
   const double a_copy = v->uses_tma ? 0.0 : !q->a_vectors ? c->guarded : a_single ? single : 0.0;
   const double b_copy = v->uses_tma ? 0.0 : !q->b_vectors ? c->guarded : b_single ? single : 0.0;
