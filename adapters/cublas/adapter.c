@@ -8,7 +8,7 @@
 #include "adapters/cublas/real.h"
 #include "adapters/cublas/settings.h"
 
-_Thread_local int sgemm_cublas__inside;
+static _Thread_local int inside; /* calls of the real cuBLAS that this thread is in */
 
 /* 1 after sgemm had no code for the current GPU: the search for it takes longer than the product. */
 static int no_code;
@@ -64,9 +64,15 @@ static void count(const sgemm_cublas__call *call, sgemm_cublas__path path) {
   sgemm_cublas__count(&shape);
 }
 
+void sgemm_cublas__enter(void) { inside++; }
+cublasStatus_t sgemm_cublas__leave(cublasStatus_t status) {
+  inside--;
+  return status;
+}
+
 int sgemm_cublas__bypass(const char *function) {
   const sgemm_cublas__settings *settings;
-  if (sgemm_cublas__inside > 0)
+  if (inside > 0)
     return 1;
   settings = sgemm_cublas__settings_get();
   if (settings->off && settings->report) {

@@ -17,9 +17,6 @@ typedef struct sgemm_cublas__call {
   cublasStatus_t status;   /* the result, if this library took the call */
 } sgemm_cublas__call;
 
-/* Above 0: the calling thread is in the real cuBLAS, which calls cuBLASLt. Such calls pass and are not counted. */
-extern _Thread_local int sgemm_cublas__inside;
-
 /* A call of column-major matrices, not yet of a stream. transa, transb: cublasOperation_t. */
 sgemm_cublas__call sgemm_cublas__call_of(const char *function, int transa, int transb, int64_t m, int64_t n, int64_t k,
                                          const void *alpha, const void *A, int64_t lda, const void *B, int64_t ldb,
@@ -41,11 +38,12 @@ int sgemm_cublas__bypass(const char *function);
 /* The result of the real function, called with the arguments in brackets. */
 #define SGEMM_CUBLAS_PASS(functions, name, arguments)                                                                  \
   ((functions)->name == NULL ? CUBLAS_STATUS_NOT_INITIALIZED                                                           \
-                             : sgemm_cublas__leave((sgemm_cublas__inside++, (functions)->name arguments)))
-static inline cublasStatus_t sgemm_cublas__leave(cublasStatus_t status) {
-  sgemm_cublas__inside--;
-  return status;
-}
+                             : (sgemm_cublas__enter(), sgemm_cublas__leave((functions)->name arguments)))
+
+/* Between the two the thread is in the real cuBLAS, which calls cuBLASLt. Such calls pass and are not counted. leave()
+   returns its argument. */
+void sgemm_cublas__enter(void);
+cublasStatus_t sgemm_cublas__leave(cublasStatus_t status);
 
 /* The intercepted functions are visible to the program, under cuBLAS's name and under the name that sgemm_cublas.h
    redirects calls to. */
