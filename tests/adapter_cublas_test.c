@@ -589,6 +589,10 @@ static void test_stream_and_mode(void) {
   TAKEN(cublasLtMatmul, LT(x, &two, C));
   EXPECT(s->runs == 2 && s->stream == (sgemm_stream)0x1230, "stream %p", (void *)s->stream);
   EXPECT(s->p.mode == SGEMM_TENSOR, "%d", s->p.mode);
+  x.c = layout_of(5, 6, 11, 2, 80); /* with beta = 0 the result's layout is that of D */
+  TAKEN(cublasLtMatmul, LT(x, &zero, A));
+  EXPECT(s->p.C == C && s->p.ldc == 10 && s->p.stride_c == 60, "ldc %d", (int)s->p.ldc);
+  x = lt_base();
   x.desc.data[CUBLASLT_MATMUL_DESC_COMPUTE_TYPE] = CUBLAS_COMPUTE_32F_PEDANTIC;
   TAKEN(cublasLtMatmul, LT(x, &two, C));
   EXPECT(s->p.mode == SGEMM_STRICT, "%d", s->p.mode);
@@ -598,7 +602,7 @@ static void test_stream_and_mode(void) {
   h.math = 0;
   TAKEN(cublasGemmEx, (cublasHandle_t)&h, N, T, 5, 6, 7, &one, A, F32, 8, B, F32, 9, &two, C, F32, 10,
         CUBLAS_COMPUTE_32F_PEDANTIC, CUBLAS_GEMM_DEFAULT);
-  EXPECT(s->runs == 5 && s->p.mode == SGEMM_STRICT, "%d", s->p.mode);
+  EXPECT(s->runs == 6 && s->p.mode == SGEMM_STRICT, "%d", s->p.mode);
 }
 
 /* Errors of this library: cuBLAS computes the call, unless a launch may have written C and beta reads it. The last case

@@ -26,22 +26,24 @@ static inline cublasStatus_t cublasMigrateComputeType(cublasHandle_t, cudaDataTy
 C
 echo '#define CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA 1' > include/cublasLt.h
 
-# The stand-ins, with the names and the versions of symbols of the real libraries.
-echo 'libcublas.so.13 { global: cublas*; local: *; };' > cublas.lds
-echo 'libcublasLt.so.13 { global: cublasLt*; fake*; local: *; };' > lt.lds
-mkdir lib
+# fakes VERSION: the stand-ins in the folder VERSION, with the names and the versions of symbols of the real libraries.
 fakes() {
-  local shared=(gcc -std=c11 "${strict[@]}" -fPIC -shared "$root/tests/fake_cublas.c")
-  "${shared[@]}" -DFAKE_LT=1 -Wl,-soname,libcublasLt.so.13,--version-script,lt.lds -o lib/libcublasLt.so.13
-  "${shared[@]}" lib/libcublasLt.so.13 -Wl,-soname,libcublas.so.13,--version-script,cublas.lds -o lib/libcublas.so.13
+  local shared=(gcc -std=c11 "${strict[@]}" -fPIC -shared "$root/tests/fake_cublas.c") cublas=libcublas.so.$1 \
+    lt=libcublasLt.so.$1
+  mkdir "$1"
+  echo "$cublas { global: cublas*; local: *; };" > "$1/cublas.lds"
+  echo "$lt { global: cublasLt*; fake*; local: *; };" > "$1/lt.lds"
+  "${shared[@]}" -DFAKE_LT=1 -Wl,-soname,$lt,--version-script,"$1/lt.lds" -o "$1/$lt"
+  "${shared[@]}" "$1/$lt" -Wl,-soname,$cublas,--version-script,"$1/cublas.lds" -o "$1/$cublas"
 }
-# client OUTPUT OPTION...: the program. Options before its libraries.
+# client OUTPUT OPTION...: the program.
 client() {
   gcc -std=c11 "${strict[@]}" -I"$root/tests" "${@:2}" "$root/tests/adapter_cublas_test.c" $linked_first \
-    lib/libcublas.so.13 lib/libcublasLt.so.13 $linked_last -Wl,-rpath,"$work/lib" -lopenblas -ldl -lpthread -lm -o "$1"
+    $version/libcublas.so.$version $version/libcublasLt.so.$version $linked_last -Wl,-rpath,"$work/$version" \
+    -lopenblas -ldl -lpthread -lm -o "$1"
 }
-linked_first='' linked_last=''
-check "stand-ins of cuBLAS" fakes
+linked_first='' linked_last='' version=13
+for v in 12 13 14; do check "stand-ins of cuBLAS $v" fakes $v; done
 check "program" client program -Iinclude
 same "it asks for the versioned symbol" cublasSgemm_v2@libcublas.so.13 \
   "$(nm -D program | awk '$2 ~ /^cublasSgemm_v2@/ { print $2 }')"
@@ -73,6 +75,21 @@ C
 check "module" client module.so -Iinclude -shared -fPIC -Dmain=main_of_module
 check "host" gcc -std=c11 "${strict[@]}" host.c -ldl -o host
 for case in products handles lt_attributes; do check "module of a host: $case" preloaded ./host $case; done
+
+# Of several versions the one is called that the program has loaded, also if the adapter does not know its number.
+version=12
+check "module with cuBLAS 12" client module.so -Iinclude -shared -fPIC -Dmain=main_of_module
+for case in handles lt_attributes; do
+  check "module with cuBLAS 12, where 13 can be loaded: $case" \
+    env LD_LIBRARY_PATH="$work/13" LD_PRELOAD="$adapter" ./host $case
+done
+version=14
+check "program with cuBLAS 14" client program14 -Iinclude
+for case in handles lt_attributes; do
+  check "program with cuBLAS 14, where 13 can be loaded: $case" \
+    env LD_LIBRARY_PATH="$work/13" LD_PRELOAD="$adapter" ./program14 $case
+done
+version=13
 
 # ---- Linked, and redirected ------------------------------------------------------------------------------------------
 

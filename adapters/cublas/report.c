@@ -1,8 +1,8 @@
 /* report.c: the counts of the calls, and the report.
 
    The table of shapes has a fixed size and only grows, so that threads need no lock: a thread claims an empty entry,
-   writes the shape and publishes the entry. Two threads that claim an entry at once for one shape make two entries,
-   which the report merges. */
+   writes the shape and publishes the entry. A thread does not wait for another one. So a shape that two threads count
+   for the first time at once can have two entries, and two lines in the report. */
 #define _POSIX_C_SOURCE 200809L /* getpid() */
 #include "adapters/cublas/report.h"
 
@@ -81,21 +81,14 @@ static double gflop_of(const entry *e) {
          (double)e->calls;
 }
 
-/* Copies the entries that are in use to `used` and merges those of one shape. Returns their number. */
+/* Copies the entries that are in use to `used`. Returns their number. */
 static int collect(entry *used) {
-  int i, j, count = 0;
+  int i, count = 0;
   for (i = 0; i < ENTRIES; i++) {
     if (__atomic_load_n(&entries[i].state, __ATOMIC_ACQUIRE) != READY)
       continue;
-    used[count] = entries[i];
-    used[count].calls = __atomic_load_n(&entries[i].calls, __ATOMIC_RELAXED);
-    for (j = count - 1; j >= 0 && j >= count - PROBES; j--) /* a shape's entries are within PROBES of each other */
-      if (same_shape(&used[j].shape, &used[count].shape))
-        break;
-    if (j >= 0 && j >= count - PROBES)
-      used[j].calls += used[count].calls;
-    else
-      count++;
+    used[count].shape = entries[i].shape;
+    used[count++].calls = __atomic_load_n(&entries[i].calls, __ATOMIC_RELAXED);
   }
   return count;
 }
