@@ -1,6 +1,6 @@
-/* adapter_cublas_test.c CASE: a program that calls cuBLAS and knows nothing of the adapter. adapter_cublas_test.sh links
-   it with the stand-in of fake_cublas.c and preloads the adapter. The matrices are in host memory, because the adapter
-   of the test is linked with the CPU model or with the stand-in of fake_sgemm.c. */
+/* adapter_cublas_test.c CASE: a program that calls cuBLAS and knows nothing of the adapter. adapter_cublas_test.sh
+   links it with the stand-in of fake_cublas.c and preloads the adapter. The matrices are in host memory, because the
+   adapter of the test is linked with the CPU model or with the stand-in of fake_sgemm.c. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <cublas_v2.h>
 
@@ -677,7 +677,8 @@ int main(int argc, char **argv) {
                {"strict_fallback", test_strict_fallback},
                {"report", test_report},
                {"nothing", test_nothing}};
-  /* A call that the adapter does not have. Without one a linker may leave cuBLAS out of a program that has the adapter. */
+  /* A call that the adapter does not have. Without one, a linker may leave cuBLAS out of a program that has the
+     adapter. */
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
   unsigned i;
   cublasGetMathMode(handle_with(0, CUBLAS_PEDANTIC_MATH, 0, 0), &math);

@@ -34,7 +34,7 @@ fakes() {
   echo "$cublas { global: cublas*; local: *; };" > "$1/cublas.lds"
   echo "$lt { global: cublasLt*; fake*; local: *; };" > "$1/lt.lds"
   "${shared[@]}" -DFAKE_LT=1 -Wl,-soname,$lt,--version-script,"$1/lt.lds" -o "$1/$lt"
-  "${shared[@]}" "$1/$lt" -Wl,-soname,$cublas,--version-script,"$1/cublas.lds" -o "$1/$cublas"
+  "${shared[@]}" "$1/$lt" -Wl,-soname,$cublas,--version-script,"$1/cublas.lds",-rpath,'$ORIGIN' -o "$1/$cublas"
 }
 # client OUTPUT OPTION...: the program.
 client() {
@@ -100,7 +100,9 @@ check "linked before cuBLAS: build" client before -Iinclude
 for case in products handles lt_attributes; do check "linked before cuBLAS: $case" ./before $case; done
 linked_last=$linked_first linked_first=''
 check "redirected by the header: build" client redirected -Iinclude -DREDIRECT
-for case in products vectors handles types lt_attributes; do check "redirected by the header: $case" ./redirected $case; done
+for case in products vectors handles types lt_attributes; do
+  check "redirected by the header: $case" ./redirected $case
+done
 linked_last=''
 
 cat > use.c <<'C'
@@ -136,6 +138,51 @@ header() {
 header "stand-in headers" include
 echo '#include "adapters/cublas/sgemm_cublas.h"' > alone.c
 refuse "sgemm_cublas.h first" "include cublas_v2.h first" gcc -std=c11 "${strict[@]}" -c alone.c
+
+# ---- The example of docs/from_cublas.md ------------------------------------------------------------------------------
+
+# Prints the block of C behind a marker.
+block() {
+  awk -v marker="<!-- $1 -->" '
+    $0 == marker { there = 1 }
+    code && /^```$/ { exit }
+    code
+    there && /^```c$/ { code = 1 }' "$root/docs/from_cublas.md"
+}
+block before > example_before.c
+block after > example_after.c
+cat > example.c <<'C'
+#include <cublas_v2.h>
+#include "fake_cublas.h"
+#include "sgemm.h"
+#include <string.h>
+int gradient_by_cublas(cublasHandle_t, const float *, const float *, float *, int, int, int);
+int scores_by_cublas(cublasHandle_t, const float *, const float *, float *, int, int, int, int, float);
+int gradient(const float *, const float *, float *, int, int, int, sgemm_stream);
+int gradient_by_cblas(const float *, const float *, float *, int, int, int, sgemm_stream);
+int scores(const float *, const float *, float *, int, int, int, int, float, sgemm_stream);
+int main(void) {
+  static float A[60], B[60], C[3][60];
+  fake_handle h = {NULL, 0, 0, 0, 0};
+  cublasMath_t math;
+  int i, done = cublasGetMathMode((cublasHandle_t)&h, &math) == CUBLAS_STATUS_SUCCESS;
+  for (i = 0; i < 60; i++)
+    A[i] = (float)(i * i % 11), B[i] = (float)(i * i % 7), C[0][i] = C[1][i] = C[2][i] = (float)i;
+  done &= gradient_by_cublas((cublasHandle_t)&h, A, B, C[0], 3, 4, 5);
+  done &= gradient(A, B, C[1], 3, 4, 5, NULL) & gradient_by_cblas(A, B, C[2], 3, 4, 5, NULL);
+  done &= C[0][0] != 0 && memcmp(C[0], C[1], sizeof C[0]) == 0 && memcmp(C[0], C[2], sizeof C[0]) == 0;
+  done &= scores_by_cublas((cublasHandle_t)&h, A, B, C[0], 3, 4, 5, 3, 0.5f);
+  done &= scores(A, B, C[1], 3, 4, 5, 3, 0.5f, NULL) & (C[0][35] != C[2][35]);
+  return !done || memcmp(C[0], C[1], sizeof C[0]) != 0;
+}
+C
+example() {
+  gcc -std=c11 "${strict[@]}" -Iinclude -I"$root/tests" -DSGEMM_CPU=1 -DSGEMM_STAGE=naive example.c example_before.c \
+    example_after.c "$root/cpu/sgemm.c" 13/libcublas.so.13 13/libcublasLt.so.13 -Wl,-rpath,"$work/13" -lpthread -lm \
+    -o example
+}
+check "docs/from_cublas.md: the example compiles" example
+check "docs/from_cublas.md: both ways have equal results" preloaded ./example
 
 # ---- The headers of the toolkit --------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
-/* fake_cublas.h: what a test sees of the stand-in for cuBLAS and cuBLASLt. The stand-in computes nothing. It records the
-   last call with its arguments, and the test sets what its getters return. */
+/* fake_cublas.h: what a test sees of the stand-in for cuBLAS and cuBLASLt. The stand-in computes nothing. It records
+   the last call with its arguments, and the test sets what its getters return. */
 #ifndef FAKE_CUBLAS_H
 #define FAKE_CUBLAS_H
 

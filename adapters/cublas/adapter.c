@@ -82,7 +82,7 @@ int sgemm_cublas__bypass(const char *function) {
   return settings->off;
 }
 
-/* The path that sgemm_run() takes. A tensor mode computes a call in strict fp32 where that is estimated to be faster. */
+/* The path that sgemm_run() takes. A tensor mode computes a call in strict fp32 if that is estimated to be faster. */
 static sgemm_cublas__path path_of(const sgemm_params *p) {
   sgemm_device device;
   if (p->mode == SGEMM_STRICT || sgemm_device_query(-1, &device) != SGEMM_SUCCESS ||
@@ -98,8 +98,8 @@ static int is_no_code(sgemm_status status) {
   return error == 35 || error == 98 || error == 209 || error == 222;
 }
 
-/* 1 if cuBLAS can compute the call after sgemm returned this error: C has its old values, or they do not count. An error
-   of the CUDA runtime, and SGEMM_ERROR_GRID of a tensor mode, can follow a launch that wrote C. */
+/* 1 if cuBLAS can compute the call after sgemm returned this error: C has its old values, or they do not count. An
+   error of the CUDA runtime, and SGEMM_ERROR_GRID of a tensor mode, can follow a launch that wrote C. */
 static int can_fall_back(sgemm_status status, const sgemm_params *p) {
   return p->beta == 0.0f || is_no_code(status) || status == SGEMM_ERROR_NOT_COMPILED || status == SGEMM_ERROR_PLAN ||
          status == SGEMM_ERROR_WORKSPACE || (status == SGEMM_ERROR_GRID && p->mode == SGEMM_STRICT);

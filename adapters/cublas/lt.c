@@ -3,8 +3,8 @@
 #include "adapters/cublas/adapter.h"
 #include "adapters/cublas/real.h"
 
-/* An attribute of the multiplication, as a number or as a pointer. `otherwise`: the value for a version of cuBLASLt that
-   does not have the attribute. */
+/* An attribute of the multiplication, as a number or as a pointer. `otherwise`: the value for a version of cuBLASLt
+   that does not have the attribute. */
 static int32_t number_of(cublasLtMatmulDesc_t desc, int attribute, int32_t otherwise) {
   int32_t value = otherwise;
   return sgemm_cublas__real_lt()->cublasLtMatmulDescGetAttribute(desc, (cublasLtMatmulDescAttributes_t)attribute,

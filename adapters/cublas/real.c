@@ -10,7 +10,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-/* The handle for dlsym() of the library `stem`.so.13, .12 or .11, which has the function `first`. NULL: there is none. */
+/* The handle for dlsym() of the library `stem`.so.13, .12 or .11, which has the function `first`. NULL: there is
+   none. */
 static void *find_library(const char *stem, const char *first) {
   static const int modes[] = {RTLD_LAZY | RTLD_NOLOAD, RTLD_LAZY};
   char name[32];
