@@ -241,12 +241,12 @@ sgemm_cublas: 8 calls of process PID, SGEMM_CUBLAS_MODE=tensor
            1          0.000  cuBLAS: an increment of a vector is not 1
            1          0.000  cuBLAS: sgemm returned an error
 the most frequent shapes, column-major (5 of 5):
-       calls        m        n        k  batch ops  function                     computed by
-           3        5        6        7      1 NT   cublasSgemm_v2               sgemm, strict
-           2       50        6      100      4 TN   cublasSgemmStridedBatched    sgemm, tensor
-           1       50       60       70      1 NC   cublasSgemm_v2               cuBLAS: the math mode of the handle is not fp32
-           1        9        8        7      1 NN   cublasGemmEx                 cuBLAS: sgemm returned an error
-           1        7        1        5      1 TN   cublasSgemv_v2               cuBLAS: an increment of a vector is not 1
+       calls        m        n        k  batch ops  function                       computed by
+           3        5        6        7      1 NT   cublasSgemm_v2                 sgemm, strict
+           2       50        6      100      4 TN   cublasSgemmStridedBatched      sgemm, tensor
+           1       50       60       70      1 NC   cublasSgemm_v2                 cuBLAS: the math mode of the handle is not fp32
+           1        9        8        7      1 NN   cublasGemmEx                   cuBLAS: sgemm returned an error
+           1        7        1        5      1 TN   cublasSgemv_v2                 cuBLAS: an increment of a vector is not 1
 TEXT
 without_pid() { sed 's/process [0-9]*/process PID/'; }
 same "report on stderr" "$report" \

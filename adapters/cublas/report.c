@@ -119,10 +119,10 @@ static void print_shapes(FILE *file, const entry *used, int count) {
   const uint64_t lost = __atomic_load_n(&uncounted, __ATOMIC_RELAXED);
   int i;
   fprintf(file, "the most frequent shapes, column-major (%d of %d):\n", count < LINES ? count : LINES, count);
-  fprintf(file, "%12s %8s %8s %8s %6s ops  %-28s computed by\n", "calls", "m", "n", "k", "batch", "function");
+  fprintf(file, "%12s %8s %8s %8s %6s ops  %-30s computed by\n", "calls", "m", "n", "k", "batch", "function");
   for (i = 0; i < count && i < LINES; i++) {
     const sgemm_cublas__shape *s = &used[i].shape;
-    fprintf(file, "%12llu %8lld %8lld %8lld %6lld %c%c   %-28s %s\n", (unsigned long long)used[i].calls,
+    fprintf(file, "%12llu %8lld %8lld %8lld %6lld %c%c   %-30s %s\n", (unsigned long long)used[i].calls,
             (long long)s->m, (long long)s->n, (long long)s->k, (long long)s->batch, s->op_a, s->op_b, s->function,
             sentence_of(s->path));
   }
