@@ -42,8 +42,8 @@
 
    CONTRACT
      - Row-major: element (i, j) of a matrix with leading dimension ld is at i * ld + j. ld >= the stored row's length;
-       the padding between rows is never used and never written. Column-major callers set params.order or use
-       sgemm_cblas().
+       the padding between rows is never used and never written. Column-major callers use
+       sgemm_params_init_col() or sgemm_cblas().
      - m, n, k are any 64-bit sizes >= 0; pointers need 4-byte alignment only (16 bytes and ld % 4 == 0 are faster).
      - beta = 0: C is not read, so NaN in C cannot reach the result. alpha = 0 or k = 0: A and B are not read and
        C = beta * C. Quick return: with m = 0, n = 0 or batch = 0, or with beta = 1 and alpha = 0 or k = 0, a call with
@@ -148,7 +148,7 @@ static inline int sgemm_cuda_error(sgemm_status status) {
   return (int)status > SGEMM_ERROR_CUDA ? (int)status - SGEMM_ERROR_CUDA : 0;
 }
 
-/* The sentence of a status. Not NULL for any value. */
+/* The sentence of a status; all errors of the CUDA runtime have one sentence. Not NULL for any value. */
 static inline const char *sgemm_status_string(sgemm_status status) {
   switch ((int)status) {
 #define SGEMM__X(symbol, sentence)                                                                                     \
@@ -252,6 +252,20 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
   p.mode = SGEMM_MODE;
   p.prepared_a = NULL;
   p.prepared_b = NULL;
+  return p;
+}
+
+/* Params of one column-major multiplication, the layout of cuBLAS: lda is m (op_a N) or k (T), ldb is k (op_b N) or n
+   (T), ldc is m, each at least 1. The other fields are those of sgemm_params_init(). */
+static inline sgemm_params sgemm_params_init_col(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k) {
+  sgemm_params p = sgemm_params_init(op_a, op_b, m, n, k);
+  p.order = SGEMM_COL_MAJOR;
+  p.lda = sgemm__max(1, op_a == SGEMM_N ? m : k);
+  p.ldb = sgemm__max(1, op_b == SGEMM_N ? k : n);
+  p.ldc = sgemm__max(1, m);
+  p.stride_a = sgemm__product(p.lda, op_a == SGEMM_N ? k : m);
+  p.stride_b = sgemm__product(p.ldb, op_b == SGEMM_N ? n : k);
+  p.stride_c = sgemm__product(p.ldc, n);
   return p;
 }
 
@@ -405,6 +419,10 @@ const sgemm_tensor_variant_info *sgemm_tensor_variant_get(sgemm_tensor_variant v
    the kernels of the tensor modes, for which SGEMM_STAGE is unset or all. */
 int sgemm_compiled(sgemm_variant variant);
 int sgemm_tensor_compiled(void);
+
+/* sgemm_status_string(), but for SGEMM_ERROR_CUDA + e it is the sentence of cudaGetErrorString(e). Not NULL for any
+   value. The CPU model has no such sentences and returns sgemm_status_string(). */
+const char *sgemm_error_string(sgemm_status status);
 
 /* Writes the properties of device 0, 1, ..., or of the current device for -1, to *out. The library caches those of the
    current device. For another device it reads them in each call, and code_arch and has_sm90a_code are 0. The CPU model

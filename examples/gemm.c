@@ -340,8 +340,7 @@ static void multiply(const options *o, const operand *a, const operand *b, opera
 
   status = sgemm_run_stage(o->stage, &p, NULL);
   if (status != SGEMM_SUCCESS)
-    fail("%s", sgemm_cuda_error(status) ? cudaGetErrorString((cudaError_t)sgemm_cuda_error(status))
-                                        : sgemm_status_string(status));
+    fail("%s", sgemm_error_string(status));
   error = cudaDeviceSynchronize();
   if (error != cudaSuccess)
     fail("the multiplication failed: %s", cudaGetErrorString(error));

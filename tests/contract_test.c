@@ -84,6 +84,22 @@ Test(status, cuda_errors_are_kept_in_the_status) {
     cr_assert(sgemm_cuda_error((sgemm_status)(SGEMM_ERROR_CUDA + i)) == i);
 }
 
+/* CUDA's sentences are those of its runtime; the CPU model has none. */
+Test(status, error_strings) {
+  int i;
+  for (i = -1; i <= SGEMM_STATUS_COUNT; i++)
+    cr_assert_str_eq(sgemm_error_string((sgemm_status)i), sgemm_status_string((sgemm_status)i), "status %d", i);
+  for (i = 1; i < 1000; i++) {
+    const sgemm_status status = (sgemm_status)(SGEMM_ERROR_CUDA + i);
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+    cr_assert_str_eq(sgemm_error_string(status), cudaGetErrorString((cudaError_t)i));
+    cr_assert(strcmp(sgemm_error_string(status), sgemm_status_string(status)) != 0);
+#else
+    cr_assert_str_eq(sgemm_error_string(status), sgemm_status_string(status));
+#endif
+  }
+}
+
 /* ---- Bad arguments ----------------------------------------------------------------------------------------------- */
 
 enum { ROW = SGEMM_ROW_MAJOR, COL = SGEMM_COL_MAJOR, N = SGEMM_N, T = SGEMM_T, C = SGEMM_C };

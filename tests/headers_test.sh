@@ -34,6 +34,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
 double every(const sgemm_device *device, FILE *file, const float *X, float *C, sgemm_stream stream) {
   const sgemm_variant first = (sgemm_variant)0;
   const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 3, 4, 5);
+  const sgemm_params col = sgemm_params_init_col(SGEMM_N, SGEMM_T, 3, 4, 5);
   const sgemm_metrics metrics = sgemm_metrics_of(&p, 1.0, 2.0, 3.0);
   sgemm_occupancy occupancy = sgemm_occupancy_of(device, 256, 128, 4096);
   sgemm_device current;
@@ -47,7 +48,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_bound_at(6.0, 2.0, 3.0);
   bits |= sgemm_metrics_print(file, sgemm_status_string(SGEMM_SUCCESS), &metrics);
   bits |= sgemm_variant_occupancy(first, SGEMM_N, SGEMM_N, device, &occupancy);
-  bits |= sgemm_check(&p);
+  bits |= sgemm_check(&p) | sgemm_check(&col) | *sgemm_error_string(SGEMM_SUCCESS);
   bits |= sgemm_kernel_resources(first, SGEMM_N, SGEMM_N, &registers, &shared, &local);
   bits |= sgemm_compiled(first) | sgemm_tensor_compiled();
   bits |= sgemm_device_query(-1, &current);

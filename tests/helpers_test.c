@@ -145,6 +145,28 @@ Test(params, packed) {
   }
 }
 
+/* A column-major matrix is the transpose of the row-major matrix with its leading dimension: C' = op(B)' * op(A)'. */
+Test(params, column_major) {
+  static const sgemm_op ops[] = {SGEMM_N, SGEMM_T, SGEMM_C};
+  static const int64_t sizes[][3] = {{5, 6, 7}, {5, 6, 0}, {0, 6, 7}, {5, 0, 7}, {INT64_C(1) << 40, 3, 70000}};
+  unsigned i, a, b;
+  for (i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (a = 0; a < 3; a++)
+      for (b = 0; b < 3; b++) {
+        const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+        const sgemm_params p = sgemm_params_init_col(ops[a], ops[b], m, n, k);
+        const sgemm_params r = sgemm_params_init(ops[b], ops[a], n, m, k);
+        cr_assert(p.order == SGEMM_COL_MAJOR && p.op_a == (int)ops[a] && p.op_b == (int)ops[b]);
+        cr_assert(p.m == m && p.n == n && p.k == k);
+        cr_assert(p.lda == r.ldb && p.ldb == r.lda && p.ldc == r.ldc, "case %u: ld %lld %lld %lld", i, (long long)p.lda,
+                  (long long)p.ldb, (long long)p.ldc);
+        cr_assert(p.stride_a == r.stride_b && p.stride_b == r.stride_a && p.stride_c == r.stride_c, "case %u", i);
+        cr_assert(p.alpha == 1.0f && p.beta == 0.0f && p.batch == 1 && p.A == NULL && p.B == NULL && p.C == NULL);
+        cr_assert(p.workspace == NULL && p.workspace_bytes == 0 && p.mode == SGEMM_STRICT);
+        cr_assert(p.prepared_a == NULL && p.prepared_b == NULL);
+      }
+}
+
 Test(table, variants_follow_the_grammar) {
   int v, w;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {

@@ -2,6 +2,8 @@
 #ifndef SGEMM_LAUNCH_DEVICE_CPU_H
 #define SGEMM_LAUNCH_DEVICE_CPU_H
 
+const char *sgemm_error_string(sgemm_status status) { return sgemm_status_string(status); }
+
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
   (void)stream; /* the CPU model completes a launch before it returns */
   return sgemm__cpu_launch(kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]

@@ -6,6 +6,11 @@ static sgemm_status sgemm__status_of(cudaError_t error) {
   return error == cudaSuccess ? SGEMM_SUCCESS : (sgemm_status)(SGEMM_ERROR_CUDA + (int)error);
 }
 
+const char *sgemm_error_string(sgemm_status status) {
+  const int error = sgemm_cuda_error(status);
+  return error != 0 ? cudaGetErrorString((cudaError_t)error) : sgemm_status_string(status);
+}
+
 static sgemm__kernel sgemm__kernel_of(int kernel, int ops) {
   return kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
                                       : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT];

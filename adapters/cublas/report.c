@@ -1,0 +1,157 @@
+/* report.c: the counts of the calls, and the report.
+
+   The table of shapes has a fixed size and only grows, so that threads need no lock: a thread claims an empty entry,
+   writes the shape and publishes the entry. A thread does not wait for another one. So a shape that two threads count
+   for the first time at once can have two entries, and two lines in the report. */
+#define _POSIX_C_SOURCE 200809L /* getpid() */
+#include "adapters/cublas/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapters/cublas/settings.h"
+
+enum { ENTRIES = 4096, PROBES = 64, LINES = 20 }; /* entries; entries that a shape may be in; shapes in the report */
+enum { EMPTY, CLAIMED, READY };
+
+typedef struct entry {
+  int state;
+  uint64_t calls;
+  sgemm_cublas__shape shape;
+} entry;
+
+static entry entries[ENTRIES];
+static uint64_t path_calls[SGEMM_CUBLAS_PATH_COUNT];
+static uint64_t uncounted; /* calls whose shape found no entry */
+
+/* ---- Counting ---------------------------------------------------------------------------------------------------- */
+
+static int same_shape(const sgemm_cublas__shape *a, const sgemm_cublas__shape *b) {
+  return a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && a->op_a == b->op_a &&
+         a->op_b == b->op_b && a->path == b->path && strcmp(a->function, b->function) == 0;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 over the golden ratio (Knuth, TAOCP 3, 6.4) */
+  return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const sgemm_cublas__shape *s) {
+  uint64_t hash = mix((uint64_t)s->m, (uint64_t)s->n);
+  hash = mix(mix(hash, (uint64_t)s->k), (uint64_t)s->batch);
+  return mix(hash, (uint64_t)s->op_a << 16 | (uint64_t)s->op_b << 8 | (uint64_t)s->path);
+}
+
+void sgemm_cublas__count(const sgemm_cublas__shape *shape) {
+  const uint64_t hash = hash_of(shape);
+  unsigned probe;
+  __atomic_fetch_add(&path_calls[shape->path], 1, __ATOMIC_RELAXED);
+  for (probe = 0; probe < PROBES; probe++) {
+    entry *e = &entries[(hash + probe) % ENTRIES];
+    int state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+    if (state == EMPTY &&
+        __atomic_compare_exchange_n(&e->state, &state, CLAIMED, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      e->shape = *shape;
+      __atomic_store_n(&e->state, state = READY, __ATOMIC_RELEASE);
+    }
+    if (state == READY && same_shape(&e->shape, shape)) {
+      __atomic_fetch_add(&e->calls, 1, __ATOMIC_RELAXED);
+      return;
+    }
+  }
+  __atomic_fetch_add(&uncounted, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- Report ------------------------------------------------------------------------------------------------------ */
+
+static const char *sentence_of(sgemm_cublas__path path) {
+  static const char *const sentences[] = {
+#define SGEMM__X(symbol, sentence) sentence,
+      SGEMM_CUBLAS_PATHS(SGEMM__X)
+#undef SGEMM__X
+  };
+  return sentences[path];
+}
+
+/* FLOP of all calls of an entry, in units of 10^9: 2 m n k each. */
+static double gflop_of(const entry *e) {
+  return 2e-9 * (double)e->shape.m * (double)e->shape.n * (double)e->shape.k * (double)e->shape.batch *
+         (double)e->calls;
+}
+
+/* Copies the entries that are in use to `used`. Returns their number. */
+static int collect(entry *used) {
+  int i, count = 0;
+  for (i = 0; i < ENTRIES; i++) {
+    if (__atomic_load_n(&entries[i].state, __ATOMIC_ACQUIRE) != READY)
+      continue;
+    used[count].shape = entries[i].shape;
+    used[count++].calls = __atomic_load_n(&entries[i].calls, __ATOMIC_RELAXED);
+  }
+  return count;
+}
+
+/* Most calls first; then the larger product, so that the order does not depend on the table. */
+static int by_calls(const void *a, const void *b) {
+  const entry *x = (const entry *)a, *y = (const entry *)b;
+  if (x->calls != y->calls)
+    return x->calls < y->calls ? 1 : -1;
+  return gflop_of(x) < gflop_of(y) ? 1 : gflop_of(x) > gflop_of(y) ? -1 : 0;
+}
+
+static void print_paths(FILE *file, const entry *used, int count) {
+  int path, i;
+  fprintf(file, "%12s %14s  computed by\n", "calls", "GFLOP");
+  for (path = 0; path < SGEMM_CUBLAS_PATH_COUNT; path++) {
+    const uint64_t calls = __atomic_load_n(&path_calls[path], __ATOMIC_RELAXED);
+    double gflop = 0.0;
+    if (calls == 0)
+      continue;
+    for (i = 0; i < count; i++)
+      gflop += (int)used[i].shape.path == path ? gflop_of(&used[i]) : 0.0;
+    fprintf(file, "%12llu %14.3f  %s\n", (unsigned long long)calls, gflop, sentence_of((sgemm_cublas__path)path));
+  }
+}
+
+static void print_shapes(FILE *file, const entry *used, int count) {
+  const uint64_t lost = __atomic_load_n(&uncounted, __ATOMIC_RELAXED);
+  int i;
+  fprintf(file, "the most frequent shapes, column-major (%d of %d):\n", count < LINES ? count : LINES, count);
+  fprintf(file, "%12s %8s %8s %8s %6s ops  %-30s computed by\n", "calls", "m", "n", "k", "batch", "function");
+  for (i = 0; i < count && i < LINES; i++) {
+    const sgemm_cublas__shape *s = &used[i].shape;
+    fprintf(file, "%12llu %8lld %8lld %8lld %6lld %c%c   %-30s %s\n", (unsigned long long)used[i].calls,
+            (long long)s->m, (long long)s->n, (long long)s->k, (long long)s->batch, s->op_a, s->op_b, s->function,
+            sentence_of(s->path));
+  }
+  if (lost > 0)
+    fprintf(file, "%12llu calls have shapes that the table of %d shapes had no room for; their GFLOP are missing\n",
+            (unsigned long long)lost, ENTRIES);
+}
+
+/* A process that made no call writes nothing, so that the shells and tools which inherit LD_PRELOAD stay silent. */
+__attribute__((destructor)) static void write_report(void) {
+  static entry used[ENTRIES];
+  const sgemm_cublas__settings *settings = sgemm_cublas__settings_get();
+  uint64_t calls = 0;
+  FILE *file = stderr;
+  int path, count;
+  for (path = 0; path < SGEMM_CUBLAS_PATH_COUNT; path++)
+    calls += __atomic_load_n(&path_calls[path], __ATOMIC_RELAXED);
+  if (calls == 0)
+    return;
+  if (settings->report_file != NULL && (file = fopen(settings->report_file, "a")) == NULL) {
+    fprintf(stderr, "sgemm_cublas: the report cannot be written to %s\n", settings->report_file);
+    return;
+  }
+  count = collect(used);
+  qsort(used, (size_t)count, sizeof *used, by_calls);
+  fprintf(file, "sgemm_cublas: %llu calls of process %ld, SGEMM_CUBLAS_MODE=%s\n", (unsigned long long)calls,
+          (long)getpid(), settings->mode_name);
+  print_paths(file, used, count);
+  print_shapes(file, used, count);
+  if (file != stderr)
+    fclose(file);
+}
