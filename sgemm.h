@@ -34,16 +34,13 @@
      SGEMM_PART=name       the .cu file, compiled once  unset: one object holds everything. host: the table, the
                            for each part                selection and the launches. A stage's name or tensor: only the
                                                         kernels of that stage. The objects of all parts are linked
-     SGEMM_MODE=name       any file                     the mode that sgemm_params_init() sets in this file; unset:
-                                                        SGEMM_STRICT
-     SGEMM_CPU=1           the implementation file,     the CPU model in cpu/: the kernels on a CPU, without a GPU,
-                           compiled as C11 by gcc or    slow and exact, for tests and study
-                           clang
+     SGEMM_MODE=name       any file                     the mode of sgemm_params_init(); unset: SGEMM_STRICT
+     SGEMM_CPU=1           the implementation file,     the CPU model in cpu/: the kernels without a GPU, slow and
+                           as C11 by gcc or clang       exact, for tests and study
 
    CONTRACT
      - Row-major: element (i, j) of a matrix with leading dimension ld is at i * ld + j. ld >= the stored row's length;
-       the padding between rows is never used and never written. Column-major callers use
-       sgemm_params_init_col() or sgemm_cblas().
+       padding is never used and never written. Column-major: sgemm_params_init_col(), sgemm_cblas().
      - m, n, k are any 64-bit sizes >= 0; pointers need 4-byte alignment only (16 bytes and ld % 4 == 0 are faster).
      - beta = 0: C is not read, so NaN in C cannot reach the result. alpha = 0 or k = 0: A and B are not read and
        C = beta * C. Quick return: with m = 0, n = 0 or batch = 0, or with beta = 1 and alpha = 0 or k = 0, a call with
@@ -61,8 +58,8 @@
      - Arguments are checked before anything is launched, in the order of SGEMM_STATUS_LIST below; on error C is
        untouched.
      - Thread-safe across host threads, streams and devices. The library caches device properties, each kernel's
-       shared-memory opt-in, the address of cuTensorMapEncodeTiled and the memory pools of SGEMM_WORKSPACE_AUTO, and
-       nothing else.
+       shared-memory opt-in, the address of cuTensorMapEncodeTiled, the memory pools of SGEMM_WORKSPACE_AUTO and, for
+       each host thread, the plans of its last calls, and nothing else.
 
    CONTENTS   Version . Status . Parameters . Device . Variants . Plans . Calls . Helpers . Occupancy . Checks .
               Wrappers. docs/api.md has an example for each function. */

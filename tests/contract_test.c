@@ -534,7 +534,7 @@ Test(bad_plans, beyond_the_hardware) {
     plan.split_k = uses_tma ? 1 : 8;
     plan.stream_k = uses_tma ? 8 : 0;
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "2^64 bytes");
-    p.m = INT64_C(1) << 31;
+    p.m = INT64_C(1) << (uses_tma ? 31 : 36); /* a block of the second kernel sums 32 rows of one column */
     p.n = p.ldb = p.ldc = 1;
     p.k = p.lda = uses_tma ? 64 * 128 : 1; /* a block of the packing kernel packs 128 rows of 64 k */
     p.batch = 1;
@@ -769,7 +769,15 @@ Test(selection, plans_fit_the_workspace) {
 /* Calls with a workspace, for operands that tensor maps cannot describe or that are split, and without one. The plan
    and the bits are those of a caller's workspace with the bytes of sgemm_workspace_query(). */
 Test(workspace_auto, same_bits_as_the_callers_workspace) {
-  static const int64_t shapes[][4] = {{300, 310, 500, PRIME}, {36, 40, 132, PRIME}, {300, 310, 37, 0}, {5, 6, 7, 0}};
+  static const int64_t shapes[][4] = {
+    {300, 310, 500, PRIME},
+    {36, 40, 132, PRIME},
+    {300, 310, 37, 0},
+    {5, 6, 7, 0},
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+    {300, 310, 2500, PRIME} /* large enough for a workspace on a GPU of many SMs */
+#endif
+  };
   sgemm_device device;
   unsigned i;
   int mode, with_workspace = 0;

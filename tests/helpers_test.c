@@ -24,6 +24,7 @@ static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 #include "sgemm/select/select.h"
 #include "sgemm/launch/device.h"
 #include "sgemm/launch/grid.h"
+#include "sgemm/launch/recent.h"
 #include "sgemm/launch/sequence.h"
 #include "sgemm/launch/calls.h"
 
@@ -754,6 +755,47 @@ Test(selection, long_k_stays_with_tma) {
       set_addresses(&p, INT64_MAX);
       cr_assert(sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant)->uses_tma, "shape %u, ops %d", i, ops);
     }
+}
+
+/* A call gets the plan that sgemm_select() returns, whichever calls its thread made before: calls that differ in one
+   argument alone follow each other, twice, in more keys than the thread keeps. */
+Test(selection, recent_plans) {
+  enum { CHANGES = 17 };
+  const sgemm_device devices[2] = {h200(), device(3)};
+  int pass, i, change, stage, differ[CHANGES] = {0};
+  set_compiled(SGEMM_STAGE_ANY);
+  for (pass = 0; pass < 2; pass++)
+    for (i = 0; i < SHAPES; i++) {
+      sgemm_plan base = sgemm__plain_plan(SGEMM_VARIANT_NONE);
+      for (change = 0; change < CHANGES; change++) {
+        sgemm_params p = shape(i);
+        const sgemm_device *d = &devices[change == 15];
+        sgemm_plan kept, wanted;
+        set_addresses(&p, INT64_MAX);
+        stage = change == 16 ? (int)SGEMM_STAGE_async : (int)SGEMM_STAGE_ANY;
+        p.m += 64 * (change == 1);
+        p.n += 64 * (change == 2);
+        p.k += 512 * (change == 3);
+        p.lda += change == 1 ? 65 : 512 + (change == 4);
+        p.ldb += change == 2 ? 64 : 512 + (change == 5);
+        p.ldc += change == 2 ? 64 : 512 + (change == 6);
+        p.batch += 2 * (change == 7);
+        p.stride_a = change == 8 ? 0 : p.stride_a + 4096;
+        p.workspace_bytes = change == 9 ? 4096 : p.workspace_bytes;
+        p.beta = change == 10 ? 1.0f : 0.0f;
+        p.alpha = change == 11 ? 0.0f : 1.0f;
+        p.op_a = change == 12 ? (p.op_a == SGEMM_N ? SGEMM_T : SGEMM_N) : p.op_a;
+        p.A += change == 13;
+        p.mode = change == 14 ? SGEMM_TENSOR_FULL : SGEMM_STRICT;
+        wanted = sgemm_select(&p, (sgemm_stage)stage, d);
+        kept = sgemm__recent_select(&p, (sgemm_stage)stage, d);
+        cr_assert(same_plan(&kept, &wanted), "pass %d, shape %d, change %d", pass, i, change);
+        base = change == 0 ? wanted : base;
+        differ[change] += !same_plan(&wanted, &base);
+      }
+    }
+  for (change = 1; change < CHANGES; change++)
+    cr_assert(differ[change] > 0 || change == 8, "change %d changes no plan", change);
 }
 
 /* sgemm_run_variant() chooses cluster_k by k alone, so that the bits of a result depend on neither m nor the batch. */

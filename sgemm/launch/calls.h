@@ -63,7 +63,7 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
     return status;
   unlimited = *p;
   unlimited.workspace_bytes = INT64_MAX;
-  plan = sgemm_select(&unlimited, SGEMM_STAGE_ANY, &device);
+  plan = sgemm__recent_select(&unlimited, SGEMM_STAGE_ANY, &device);
   *bytes = plan.variant == SGEMM_VARIANT_NONE ? 0 : sgemm_plan_workspace(&plan, &unlimited);
   return SGEMM_SUCCESS;
 }
@@ -122,7 +122,7 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
   status = sgemm_device_query(-1, &device);
   if (status != SGEMM_SUCCESS)
     return status;
-  plan = sgemm_select(p, stage, &device);
+  plan = sgemm__recent_select(p, stage, &device);
   if (plan.variant == SGEMM_VARIANT_NONE)
     return sgemm__why_no_plan(stage, &device);
   status = sgemm__run_selected(&plan, p, &device, stream);

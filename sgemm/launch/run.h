@@ -15,6 +15,7 @@
 #include "sgemm/select/select.h"
 #include "sgemm/launch/device.h"
 #include "sgemm/launch/grid.h"
+#include "sgemm/launch/recent.h"
 #include "sgemm/launch/sequence.h"
 #if defined(__CUDACC__)
 #include "sgemm/launch/device_cuda.h"

@@ -1,0 +1,62 @@
+/* sgemm/launch/recent.h: the plans of recent calls. The selection takes 0.3 to 2.7 us on a host core, and the kernels of a
+   small call take no longer. Programs repeat their calls, so each host thread keeps the plans of its last ones. A plan
+   follows from its key alone, so a kept plan is the plan that sgemm_select() returns. */
+#ifndef SGEMM_LAUNCH_RECENT_H
+#define SGEMM_LAUNCH_RECENT_H
+
+#if defined(__cplusplus)
+#define SGEMM__THREAD_LOCAL thread_local
+#else
+#define SGEMM__THREAD_LOCAL _Thread_local
+#endif
+
+enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 19 };
+
+/* All that sgemm_select() depends on. Of an address only its alignment counts, of alpha and beta whether they are 0. */
+typedef struct sgemm__plan_key {
+  int64_t words[SGEMM__KEY_WORDS];
+} sgemm__plan_key;
+
+static inline sgemm__plan_key sgemm__plan_key_of(const sgemm_params *p, sgemm_stage stage, const sgemm_device *d) {
+  const uintptr_t unaligned = ((uintptr_t)p->A % 16 != 0) | ((uintptr_t)p->B % 16 != 0) << 1;
+  const int64_t bits = (int64_t)unaligned | (p->alpha == 0.0f) << 2 | (p->beta != 0.0f) << 3 |
+                       (p->prepared_a != NULL) << 4 | (p->prepared_b != NULL) << 5 |
+                       (int64_t)(d->has_sm90a_code != 0) << 6;
+  const sgemm__plan_key key = {
+      {p->m, p->n, p->k, p->lda, p->ldb, p->ldc, p->batch, p->stride_a, p->stride_b, p->stride_c, p->workspace_bytes,
+       (int64_t)p->op_a << 32 | (int64_t)p->op_b, (int64_t)p->order << 32 | (int64_t)p->mode,
+       bits << 32 | (int64_t)stage, (int64_t)d->multiprocessors << 32 | d->lanes,
+       (int64_t)d->clock_mhz << 32 | d->code_arch, d->shared_per_block, d->l2_bytes, (int64_t)d->bandwidth_gbs}};
+  return key;
+}
+
+typedef struct sgemm__recent_plan {
+  sgemm__plan_key key;
+  sgemm_plan plan;
+  int used; /* 1: the entry holds a plan */
+} sgemm__recent_plan;
+
+static SGEMM__THREAD_LOCAL sgemm__recent_plan sgemm__recent_plans[SGEMM__RECENT_PLANS];
+
+/* The entry of a key. The multiplications are those of a 64-bit FNV-1a hash over words instead of bytes. */
+static inline sgemm__recent_plan *sgemm__recent_entry(const sgemm__plan_key *key) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  int i;
+  for (i = 0; i < SGEMM__KEY_WORDS; i++)
+    hash = (hash ^ (uint64_t)key->words[i]) * 0x100000001b3u;
+  return &sgemm__recent_plans[(hash ^ hash >> 32) % SGEMM__RECENT_PLANS];
+}
+
+/* sgemm_select(), or the plan that it returned for the same key before. */
+static inline sgemm_plan sgemm__recent_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
+  const sgemm__plan_key key = sgemm__plan_key_of(p, stage, device);
+  sgemm__recent_plan *entry = sgemm__recent_entry(&key);
+  if (!entry->used || memcmp(&entry->key, &key, sizeof key) != 0) {
+    entry->plan = sgemm_select(p, stage, device);
+    entry->key = key;
+    entry->used = 1;
+  }
+  return entry->plan;
+}
+
+#endif /* SGEMM_LAUNCH_RECENT_H */
