@@ -32,7 +32,7 @@ typedef struct sgemm__reduce_args {
   int64_t split_stride;    /* floats from a partition to the next */
   int64_t stride_partials; /* floats from a matrix of the batch to the next */
   int64_t partitions;
-  int log2_cols;           /* a block sums 2^log2_cols columns of SGEMM__REDUCE_THREADS >> log2_cols rows */
+  int log2_cols; /* a block sums 2^log2_cols columns of SGEMM__REDUCE_THREADS >> log2_cols rows */
 } sgemm__reduce_args;
 
 /* One operand of the stage tma for sgemm_pack. */

@@ -33,9 +33,8 @@ a slice must be whole warps of 32 threads, or a warp whole slices + naive and co
 a stage before async has the buffers of its body and no sliced-K                       | vectorized,      64,  64,   8,   8,   8,  64,  64, 4, 2, 1, 1
 a stage before async has the buffers of its body and no sliced-K                       | doublebuffered,  64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
 a stage before async has the buffers of its body and no sliced-K                       | doublebuffered,  64,  64,  16,   8,   4,  32,  32, 4, 2, 2, 1
-a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 2, 1, 1
-a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   8,   8,  64,  64, 4, 5, 1, 1
-a pipeline has V = 4 and 3 or 4 buffers                                              | async,           64,  64,  16,   4,   4,  64,  64, 1, 3, 1, 1
+a pipeline has 3 or 4 buffers                                                        | async,           64,  64,  16,   8,   8,  64,  64, 4, 2, 1, 1
+a pipeline has 3 or 4 buffers                                                        | async,           64,  64,  16,   8,   8,  64,  64, 4, 5, 1, 1
 each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
 each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
 all threads have equally many copies of a tile, or one access of all threads covers it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1

@@ -304,12 +304,13 @@ static void wavefronts(sgemm_variant variant) {
     const int64_t transposed = (a.k_major && !a.k_vectors ? of_a : 0) + (b.k_major && !b.k_vectors ? stored - of_a : 0);
     const int64_t conflicts = conflicts_of(v, a, of_a) + conflicts_of(v, b, stored - of_a);
     const int64_t from_a = s.m * s.n * s.k / v->TN / 128, from_b = s.m * s.n * s.k / v->TM / 128;
-    if (v->V == 1) {
+    if (v->V == 1)
       COUNT(v, ops, &c, shared_load_wavefronts, c.shared_load_requests);
+    if (v->V == 1 && v->bufs < 3) {
       COUNT(v, ops, &c, shared_store_wavefronts, stored / 32);
       COUNT(v, ops, &c, shared_store_requests, stored / 32);
-    } else {
-      if (lanes_of(v) == 32)
+    } else { /* a pipeline copies 16 bytes at a time with V = 1 too */
+      if (v->V == 4 && lanes_of(v) == 32)
         COUNT(v, ops, &c, shared_load_wavefronts,
               (column || v->uses_tma ? 4 : 2) * from_a + (row || v->uses_tma ? 4 : 2) * from_b + summed(v, s) / 32);
       COUNT(v, ops, &c, shared_store_wavefronts, stored / 32 + conflicts + summed(v, s) / 32);

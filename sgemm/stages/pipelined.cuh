@@ -182,7 +182,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 
 #define SGEMM__RULES_PIPELINED(name)                                                                                   \
   SGEMM__RULES_TILED(name)                                                                                             \
-  SGEMM__RULE(bufs >= 3 && bufs <= 4, "a pipeline has 3 or 4 buffers", name)                                             \
+  SGEMM__RULE(bufs >= 3 && bufs <= 4, "a pipeline has 3 or 4 buffers", name)                                           \
   SGEMM__RULE(BK % (slice_k * 8) == 0 && (cluster_k || slice_k == 1),                                                  \
               "each sliced-K group has a multiple of 8 of BK, and only splitk has several groups", name)               \
   SGEMM__RULE(SGEMM__COPIES_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)) &&                                 \
