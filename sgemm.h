@@ -169,10 +169,9 @@ typedef enum sgemm_order { SGEMM_ROW_MAJOR = 101, SGEMM_COL_MAJOR = 102 } sgemm_
 typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; /* C: conjugate transpose, here T */
 
 /* How the products are formed. The tensor modes are as accurate as strict fp32 (docs/stages/tensor.md has the bound).
-   Strict fp32 computes a call in a tensor mode in three cases: it is estimated to be faster, the workspace is too
-   small, or the guard finds on the device that the mode cannot represent the input. If only small elements keep
-   SGEMM_TENSOR from it and the workspace has room, full range computes the call in place of strict fp32.
-   sgemm_guard_query() returns the guard's reason. */
+   Strict fp32 computes a call in a tensor mode if it is estimated to be faster or the workspace is too small, which
+   sgemm_plan_describe() tells, or if the guard finds on the device that the mode cannot represent the input, which
+   sgemm_guard_query() tells. If only small elements are the reason, full range takes the place of strict fp32. */
 typedef enum sgemm_mode {
   SGEMM_STRICT = 0,     /* IEEE fp32 FMA */
   SGEMM_TENSOR = 1,     /* 2 fp16 terms, 3 products; 22 bits of elements down to 2^-17 of the largest in 128 k */
@@ -234,9 +233,7 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
   p.k = k;
   p.alpha = 1.0f;
   p.beta = 0.0f;
-  p.A = NULL;
-  p.B = NULL;
-  p.C = NULL;
+  p.A = p.B = p.C = NULL;
   p.lda = sgemm__max(1, op_a == SGEMM_N ? k : m);
   p.ldb = sgemm__max(1, op_b == SGEMM_N ? n : k);
   p.ldc = sgemm__max(1, n);
@@ -247,8 +244,7 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
   p.workspace = NULL;
   p.workspace_bytes = 0;
   p.mode = SGEMM_MODE;
-  p.prepared_a = NULL;
-  p.prepared_b = NULL;
+  p.prepared_a = p.prepared_b = NULL;
   return p;
 }
 
@@ -277,10 +273,9 @@ typedef struct sgemm_device {
   int multiprocessors; /* SMs */
   int lanes;           /* fp32 FMA lanes of an SM: 64 or 128 */
   int clock_mhz;       /* highest SM clock in MHz */
-  int threads_per_sm, blocks_per_sm; /* maximum resident threads, and blocks, of an SM */
-  int registers_per_sm;              /* 32-bit registers of an SM */
-  int64_t shared_per_sm;             /* bytes of shared memory of an SM */
-  int64_t shared_per_block;          /* maximum bytes of shared memory of a block */
+  int threads_per_sm, blocks_per_sm;       /* maximum resident threads, and blocks, of an SM */
+  int registers_per_sm;                    /* 32-bit registers of an SM */
+  int64_t shared_per_sm, shared_per_block; /* bytes of shared memory of an SM; their maximum for a block */
   int64_t shared_reserved; /* bytes of shared memory that the system reserves for each block: 1024 from sm_80 on */
   int64_t l2_bytes;        /* bytes of the L2 cache */
   double peak_gflops;      /* nominal GFLOP/s of fp32 FMA without tensor cores: 2 * lanes * SMs * clock */
@@ -305,9 +300,8 @@ typedef struct sgemm_variant_info {
   int slice_k;         /* sliced-K: parts into which a block divides each tile's k */
   int cluster_split_k; /* 1: the blocks of a cluster may divide a tile's k */
   int uses_tma;        /* 1: TMA copies the operands by tensor maps, after packing where needed; sm_90a only */
-  int shared;          /* bytes of dynamic shared memory of a block */
+  int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
-  int threads;         /* threads of a block */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these variants. 75: before sm_80 alone */
 } sgemm_variant_info;
@@ -378,13 +372,19 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p);
 /* Bytes of workspace that a plan needs for p. INT64_MAX: the sizes are too large to run. */
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
 
+/* Writes a line on a plan for p, at most `size` bytes with the final 0, and returns the whole line's length, as snprintf()
+   does: variants, launches, workspace, estimated time, and why a tensor mode is not taken. text may be NULL for size 0. */
+int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device, char *text,
+                        size_t size);
+
+/* Estimated microseconds of a plan that the device can run for p; the constants are those of an H200. 0: no plan. */
+double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device);
+
 /* Writes to *bytes the workspace of the plan that sgemm_run() would select for p on the current device without a limit
    on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits; without a
    workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16 bytes. In SGEMM_TENSOR the size has
-   room for the full-range fallback, which splits pre-split operands again: 6 bytes for each element of A and B. Without
-   the fallback a pre-split operand needs no workspace, and another operand 4 bytes for each element: see
-   sgemm_plan_workspace() of the plan with tensor_fallback SGEMM_TENSOR_VARIANT_NONE. Errors: SGEMM_ERROR_PARAMS,
-   SGEMM_ERROR_CUDA + e. */
+   room for the full-range fallback, which splits pre-split operands again: 6 bytes for each element of A and B
+   (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 
 /* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to the

@@ -56,7 +56,8 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_run_plan(&plan, &p, stream);
   plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
   bits |= sgemm_workspace_query(&p, &bytes);
-  sum += (double)(bytes + sgemm_plan_workspace(&plan, &p));
+  sum += (double)(bytes + sgemm_plan_workspace(&plan, &p)) + sgemm_plan_estimate(&plan, &p, &current);
+  bits |= sgemm_plan_describe(&plan, &p, &current, NULL, 0);
   bits |= sgemm_run_plan(&plan, &p, stream);
   bits |= sgemm_tensor_variant_get(plan.tensor) != NULL;
   sum += (double)sgemm_prepared_bytes(&p, 'A');

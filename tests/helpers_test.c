@@ -27,6 +27,7 @@ static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 #include "sgemm/launch/recent.h"
 #include "sgemm/launch/sequence.h"
 #include "sgemm/launch/calls.h"
+#include "sgemm/launch/describe.h"
 
 /* ---- Stub of a device -------------------------------------------------------------------------------------------- */
 
@@ -796,6 +797,95 @@ Test(selection, recent_plans) {
     }
   for (change = 1; change < CHANGES; change++)
     cr_assert(differ[change] > 0 || change == 8, "change %d changes no plan", change);
+}
+
+/* The line of a plan has its fields, its launches and its workspace, and tells why a tensor mode is not taken. */
+static void expect_line(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *d, const char *begin,
+                        const char *end) {
+  char text[300], part[12];
+  const int length = sgemm_plan_describe(plan, p, d, text, sizeof text);
+  cr_assert(length > 0 && (size_t)length == strlen(text), "%d: %s", length, text);
+  cr_assert(strncmp(text, begin, strlen(begin)) == 0, "%s: does not begin with %s", text, begin);
+  cr_assert(strlen(text) > strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0,
+            "%s: does not end with %s", text, end);
+  memset(part, 'x', sizeof part);
+  cr_assert(sgemm_plan_describe(plan, p, d, part, 10) == length && memcmp(part, text, 9) == 0 && part[9] == '\0' &&
+                part[10] == 'x',
+            "%s", text);
+  cr_assert(sgemm_plan_describe(plan, p, d, NULL, 0) == length);
+}
+
+Test(selection, descriptions) {
+  sgemm_device d = h200();
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 4096, 4095);
+  sgemm_plan plan = sgemm__plain_plan(SGEMM_tma_64x64x32_16x8);
+  sgemm_params small = sgemm_params_init(SGEMM_N, SGEMM_N, 64, 64, 256);
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, INT64_MAX);
+  plan.stream_k = 264;
+  plan.repack_a = 1;
+  expect_line(&plan, &p, &d, "tma_64x64x32_16x8, stream_k 264, packs A; 3 launches, 72.2 MiB of workspace, estimated ",
+              " us");
+  p.order = SGEMM_COL_MAJOR;
+  expect_line(&plan, &p, &d, "tma_64x64x32_16x8, stream_k 264, packs B; 3 launches, ", " us");
+  plan.repack_b = 1;
+  plan.stream_k = 0;
+  expect_line(&plan, &p, &d, "tma_64x64x32_16x8, packs A and B; 2 launches, ", " us");
+  plan = sgemm__plain_plan(SGEMM_splitk_32x64x32_8x4);
+  expect_line(&plan, &p, &d, "splitk_32x64x32_8x4; 1 launch, 0.0 MiB of workspace, estimated ", " us");
+  plan.cluster_k = 4;
+  plan.split_k = 2;
+  expect_line(&plan, &p, &d, "splitk_32x64x32_8x4, cluster_k 4, split_k 2; 2 launches, 128.0 MiB of workspace, ",
+              " us");
+  plan.tensor = SGEMM_wgmma_fp16x3_128x128;
+  plan.tensor_fallback = SGEMM_wgmma_bf16x6_128x128;
+  expect_line(&plan, &p, &d, "wgmma_fp16x3_128x128, split_k 2; 6 launches, ",
+              " us; falls back on wgmma_bf16x6_128x128, then on splitk_32x64x32_8x4");
+  plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
+  p.prepared_a = p.prepared_b = p.A;
+  plan.split_k = 1;
+  expect_line(&plan, &p, &d, "wgmma_fp16x3_128x128; 2 launches, ", " us; falls back on splitk_32x64x32_8x4");
+  p.prepared_a = p.prepared_b = NULL;
+
+  p.mode = small.mode = SGEMM_TENSOR;
+  p.workspace_bytes = 1 << 20;
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+  expect_line(&plan, &p, &d, "",
+              "; strict fp32, because the workspace is smaller than that of sgemm_workspace_query()");
+  plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
+  expect_line(&plan, &small, &d, "", "; strict fp32, because strict fp32 is estimated to be as fast");
+  d.code_arch = 75;
+  d.has_sm90a_code = 0;
+  plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
+  expect_line(&plan, &small, &d, "", "; strict fp32, because the device or its code has no tensor-core variant");
+  small.mode = SGEMM_STRICT;
+  expect_line(&plan, &small, &d, "", " us");
+  plan.variant = SGEMM_VARIANT_NONE;
+  expect_line(&plan, &small, &d, "no plan fits: ", "could not be allocated");
+}
+
+/* The estimate of the selected plan is the lowest among the plans of its variants, and grows with the sizes. */
+Test(selection, estimates) {
+  const sgemm_device d = h200();
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 2048, 2048, 2048);
+  sgemm_plan plan;
+  double us, larger;
+  int v;
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+  us = sgemm_plan_estimate(&plan, &p, &d);
+  cr_assert(us > 250.0 && us < 400.0, "%g us", us); /* 17.2 GFLOP at 43 to 69 TFLOP/s */
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    const sgemm_plan other = sgemm_variant_plan((sgemm_variant)v, &p);
+    if (sgemm__variant_get((sgemm_variant)v)->production == 1 && sgemm_plan_workspace(&other, &p) == 0)
+      cr_assert(sgemm_plan_estimate(&other, &p, &d) >= us, "%s", sgemm__variant_get((sgemm_variant)v)->name);
+  }
+  p.k = p.lda = 4096;
+  larger = sgemm_plan_estimate(&plan, &p, &d);
+  cr_assert(larger > 1.8 * us && larger < 2.2 * us, "%g and %g us", us, larger);
+  plan.variant = SGEMM_VARIANT_NONE;
+  cr_assert(sgemm_plan_estimate(&plan, &p, &d) == 0.0);
 }
 
 /* sgemm_run_variant() chooses cluster_k by k alone, so that the bits of a result depend on neither m nor the batch. */

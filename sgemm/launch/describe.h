@@ -1,0 +1,93 @@
+/* sgemm/launch/describe.h: a plan in words, and its estimated time. */
+#ifndef SGEMM_LAUNCH_DESCRIBE_H
+#define SGEMM_LAUNCH_DESCRIBE_H
+
+double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device) {
+  const sgemm__problem q = sgemm__problem_of(p, device, &sgemm__h200);
+  const sgemm__variant_calibration own = sgemm__calibration_of(plan->variant);
+  sgemm__candidate r;
+  if (sgemm__variant_get(plan->variant) == NULL)
+    return 0.0;
+  if (sgemm__tensor_variant_get(plan->tensor) != NULL)
+    return sgemm__tensor_cost(plan, p, device, &q) / device->clock_mhz;
+  r = sgemm__candidate_of(plan->variant, &own, &q, &sgemm__h200);
+  return sgemm__cost(plan, &r, &q, &sgemm__h200) / device->clock_mhz;
+}
+
+/* Text that grows as snprintf() counts: `length` passes `size` where the text does not fit. */
+typedef struct sgemm__text {
+  char *at;
+  size_t size, length;
+} sgemm__text;
+
+#define SGEMM__APPEND(t, ...)                                                                                          \
+  ((t)->length += (size_t)snprintf((t)->length < (t)->size ? (t)->at + (t)->length : NULL,                             \
+                                   (t)->length < (t)->size ? (t)->size - (t)->length : 0, __VA_ARGS__))
+
+/* Launches of a plan: those of packing or splitting, of the product and of the sum, and the kernels that return at once
+   unless the guard fires. */
+static inline int sgemm__plan_launches(const sgemm_plan *plan, const sgemm_params *p) {
+  const int sum = plan->split_k > 1 || plan->stream_k > 1;
+  if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
+    return 1 + sum + (plan->repack_a || plan->repack_b);
+  return 2 + sum + (p->prepared_a == NULL || p->prepared_b == NULL) +
+         (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0);
+}
+
+/* Why the plan of a tensor mode is strict, as a sentence; NULL: it is not, or the mode is strict. */
+static inline const char *sgemm__why_strict(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device) {
+  sgemm_params unlimited = *p;
+  sgemm_plan best;
+  int i, possible = 0;
+  if (p->mode == SGEMM_STRICT || plan->tensor != SGEMM_TENSOR_VARIANT_NONE)
+    return NULL;
+  if (!sgemm_tensor_compiled())
+    return "the implementation file was compiled without the tensor modes";
+  for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++)
+    possible |= sgemm__tensor_possible(sgemm__tensor_variant_get((sgemm_tensor_variant)i), device);
+  if (!possible)
+    return "the device or its code has no tensor-core variant";
+  unlimited.workspace_bytes = INT64_MAX;
+  best = sgemm_select(&unlimited, SGEMM_STAGE_ANY, device);
+  return best.tensor == SGEMM_TENSOR_VARIANT_NONE ? "strict fp32 is estimated to be as fast"
+                                                  : "the workspace is smaller than that of sgemm_workspace_query()";
+}
+
+int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device, char *text,
+                        size_t size) {
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
+  const sgemm_tensor_variant_info *tensor = sgemm__tensor_variant_get(plan->tensor),
+                                  *full = sgemm__tensor_variant_get(plan->tensor_fallback);
+  const size_t prefix = strlen("sgemm_");
+  const char *strict;
+  sgemm__text t = {text, size, 0};
+  int launches;
+  if (v == NULL) {
+    SGEMM__APPEND(&t, "no plan fits: %s", sgemm_status_string(sgemm__why_no_plan(SGEMM_STAGE_ANY, device)));
+    return (int)t.length;
+  }
+  strict = sgemm__why_strict(plan, p, device);
+  launches = sgemm__plan_launches(plan, p);
+  SGEMM__APPEND(&t, "%s", (tensor != NULL ? tensor->name : v->name) + prefix);
+  if (plan->cluster_k > 1 && tensor == NULL)
+    SGEMM__APPEND(&t, ", cluster_k %d", plan->cluster_k);
+  if (plan->split_k > 1)
+    SGEMM__APPEND(&t, ", split_k %d", plan->split_k);
+  if (plan->stream_k > 1)
+    SGEMM__APPEND(&t, ", stream_k %d", plan->stream_k);
+  if (plan->repack_a || plan->repack_b)
+    SGEMM__APPEND(&t, ", packs %s",
+                  plan->repack_a && plan->repack_b                  ? "A and B"
+                  : plan->repack_a == (p->order == SGEMM_ROW_MAJOR) ? "A"
+                                                                    : "B");
+  SGEMM__APPEND(&t, "; %d launch%s, %.1f MiB of workspace, estimated %.1f us", launches, launches > 1 ? "es" : "",
+                (double)sgemm_plan_workspace(plan, p) / 1048576.0, sgemm_plan_estimate(plan, p, device));
+  if (tensor != NULL)
+    SGEMM__APPEND(&t, "; falls back on %s%s%s", full != NULL ? full->name + prefix : "",
+                  full != NULL ? ", then on " : "", v->name + prefix);
+  if (strict != NULL)
+    SGEMM__APPEND(&t, "; strict fp32, because %s", strict);
+  return (int)t.length;
+}
+
+#endif /* SGEMM_LAUNCH_DESCRIBE_H */
