@@ -3,6 +3,7 @@
 #define LADDER_MODEL_H
 
 #include "cpu/sgemm_model.h"
+#include "tools/gpus.h"
 #include "tools/ladder_data.h"
 #include "tools/ladder_report.h"
 
@@ -25,9 +26,7 @@ static const int resources_sm90a[] = {
 #include "docs/measurements/registers_sm90a.csv"
 };
 
-/* Sources of boost clocks, L2 sizes and bandwidths: NVIDIA A100 Tensor Core GPU Architecture (A100 SXM 40 GB), NVIDIA
-   Ampere GA102 GPU Architecture (both RTX cards, founders' editions), and the driver of the H200. Limits of an SM: CUDA
-   C++ Programming Guide, "Technical Specifications per Compute Capability". */
+/* A GPU of gpus.h, and the resources of the variants on its architecture. */
 typedef struct gpu {
   const char *name;
   sgemm_device device;
@@ -35,22 +34,9 @@ typedef struct gpu {
   size_t cells;
 } gpu;
 
-#define RESOURCES(arch) resources_##arch, sizeof resources_##arch / sizeof *resources_##arch
-/* {name, compute capability, architecture of the code, 1 for sm_90a, SMs, lanes, MHz; of an SM: threads, blocks,
-   registers, shared memory; of a block: shared memory, reserved shared memory; L2, GFLOP/s, GB/s}, and the resources
-   from ptxas. */
-// clang-format off
-static const gpu gpus[] = {
-  {"H200",    {"H200",             9, 0, 90, 0, 132, 128, 1980, 2048, 32, 65536, 228 << 10, 227 << 10, 1024, 60 << 20,
-               66908, 4814.7}, RESOURCES(sm90a)},
-  {"A100",    {"A100 SXM 40 GB",   8, 0, 80, 0, 108,  64, 1410, 2048, 32, 65536, 164 << 10, 163 << 10, 1024, 40 << 20,
-               19492, 1555.0}, RESOURCES(sm80)},
-  {"RTX3090", {"GeForce RTX 3090", 8, 6, 86, 0,  82, 128, 1695, 1536, 16, 65536, 100 << 10,  99 << 10, 1024,  6 << 20,
-               35581,  936.2}, RESOURCES(sm86)},
-  {"RTX3070", {"GeForce RTX 3070", 8, 6, 86, 0,  46, 128, 1725, 1536, 16, 65536, 100 << 10,  99 << 10, 1024,  4 << 20,
-               20314,  448.0}, RESOURCES(sm86)},
-};
-// clang-format on
+#define RESOURCES(name, device, arch)                                                                                  \
+  {name, GPU_DEVICE device, resources_##arch, sizeof resources_##arch / sizeof *resources_##arch},
+static const gpu gpus[] = {GPU_LIST(RESOURCES)};
 enum { GPUS = sizeof gpus / sizeof *gpus, BY_HAND_LANES = 128 };
 
 typedef struct meter {

@@ -75,38 +75,54 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   }
 }
 
-/* Considers the plans of one variant. For each cluster size: no further split of k (waves = 0); split-K with partitions
-   that fill one or two waves; stream-K with a block for each slot, or with equally many units for each tile. The loop
-   has one call of sgemm__consider_plan(), so that compilers inline the estimate. */
+/* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k
+   (waves = 0); split-K with partitions that fill one or two waves; stream-K with a block for each slot, or with equally
+   many units for each tile. Returns 1 and sets the plan's fields, 0 if there is no plan of this number, -1 if there is
+   none of a greater number either. */
+enum { SGEMM__PLAN_NUMBERS = 12 };
+static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
+                                       const sgemm_device *device, const sgemm__problem *q, sgemm_plan *plan) {
+  const int split_k_limit = 128, waves = number % 3;
+  const sgemm_variant_info *v = r->v;
+  const int slots = device->multiprocessors * v->resident;
+  double free_slots; /* resident block slots for each block */
+  plan->cluster_k = 1 << number / 3;
+  plan->split_k = 1;
+  plan->stream_k = 0;
+  free_slots = r->slots / (r->tiles * plan->cluster_k);
+  /* A block of a cluster has at least two k-steps, all blocks of a cluster are resident, and the blocks of the next
+     smaller cluster size leave slots free. */
+  if (plan->cluster_k > 1 && (!v->cluster_split_k || device->code_arch < 90 || 2.0 * plan->cluster_k * v->BK > q->k ||
+                              plan->cluster_k > slots || 2.0 * free_slots < 1.0))
+    return -1;
+  if (waves == 0)
+    return 1;
+  if (p->workspace_bytes <= 0)
+    return 0; /* partial results need workspace */
+  if (v->uses_tma) {
+    plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
+  } else if (sgemm__can_split_k(v)) {
+    plan->split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;
+    if (2.0 * plan->split_k * plan->cluster_k * v->BK > q->k)
+      return 0;
+  }
+  return sgemm__summed_parts(plan) > 1;
+}
+
+/* Considers the plans of one variant. The loop has one call of sgemm__consider_plan(), so that compilers inline the
+   estimate. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                            const sgemm__problem *q, sgemm__best *best) {
-  const int split_k_limit = 128;
   const sgemm__variant_calibration own = sgemm__calibration_of(variant);
   const sgemm__candidate r = sgemm__candidate_of(variant, &own, q, &sgemm__h200);
-  const sgemm_variant_info *v = r.v;
-  const int largest_cluster = v->cluster_split_k && device->code_arch >= 90 ? 8 : 1;
-  const int slots = device->multiprocessors * v->resident;
   sgemm_plan plan = sgemm__plain_plan(variant);
-  for (plan.cluster_k = 1; plan.cluster_k <= largest_cluster; plan.cluster_k *= 2) {
-    const double free_slots = r.slots / (r.tiles * plan.cluster_k); /* resident block slots for each block */
-    int waves;
-    if (plan.cluster_k > 1 && (2.0 * plan.cluster_k * v->BK > q->k || plan.cluster_k > slots))
-      return; /* a block of a cluster has at least two k-steps, and all blocks of a cluster are resident */
-    for (waves = 0; waves <= (p->workspace_bytes > 0 ? 2 : 0); waves++) { /* partial results need workspace */
-      plan.split_k = 1;
-      plan.stream_k = 0;
-      if (waves > 0 && v->uses_tma) {
-        plan.stream_k = waves == 1 ? slots : sgemm__even_stream_k(r.tiles, slots);
-      } else if (waves > 0 && sgemm__can_split_k(v)) {
-        plan.split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;
-        if (2.0 * plan.split_k * plan.cluster_k * v->BK > q->k)
-          continue;
-      }
-      if (waves == 0 || sgemm__summed_parts(&plan) > 1)
-        sgemm__consider_plan(&plan, &r, p, device, q, best);
-    }
-    if (free_slots < 1.0)
-      return; /* the SMs are full: more blocks gain nothing */
+  int number;
+  for (number = 0; number < SGEMM__PLAN_NUMBERS; number++) {
+    const int found = sgemm__numbered_plan(number, &r, p, device, q, &plan);
+    if (found < 0)
+      return;
+    if (found)
+      sgemm__consider_plan(&plan, &r, p, device, q, best);
   }
 }
 
