@@ -64,9 +64,16 @@ same "aligned calls" "3 1.260 0.0 0.0 1.000 1.000" "$(line "rows aligned to 16 b
 same "calls with one row" "1 0.500 100.0 100.0 0.500 0.500" "$(line "min.m, n. 1 to 2")"
 same "calls with a long k" "1 1.000 0.0 0.0 1.000 1.000" "$(line "k above 8192")"
 same "calls with a short k" "1 1.000 0.0 0.0 1.000 1.000" "$(line "k up to 32")"
-same "regret" "regret: mean 1.062, 95th percentile 1.000, worst 1.250" "$(grep -m 1 regret: "$work/report")"
+same "regret" "regret of 4 calls: mean 1.062, 95th percentile 1.000, worst 1.250" "$(grep -m 1 "^regret" "$work/report")"
 same "the slowest call first" "0.500  1,65,64,1,NN,64,65,65,0  regret 1.00" "$(grep -m 1 '  regret ' "$work/report")"
 same "no wrong result" "0 of 4 results wrong" "$(tail -n 1 "$work/report")"
+
+# Without --plans no plan is timed, and nothing is said of the regret.
+awk -F, -v OFS=, 'NR > 1 { $14 = $15 = "0.000"; $18 = $19 = "" } { print }' "$work/times.csv" > "$work/unplanned.csv"
+"$tool" report "$work/unplanned.csv" > "$work/report"
+same "no plans timed" "regret: not measured, see --plans, 2" \
+  "$(grep -m 1 "^regret" "$work/report"), $(grep -c regret "$work/report")"
+same "no plans timed: all calls" "4 1.000 25.0 25.0 0.500 0.500" "$(line "all calls")"
 
 # A wrong result counts as infinitely slow.
 sed '2s/,0,20,10/,1,20,10/' "$work/times.csv" > "$work/wrong.csv"

@@ -389,14 +389,18 @@ static int measure_call(bench *b, sgemm_params p, int *wrong) {
     return 2;
   print_call(b->out, &p);
   fprintf(b->out, ",%d,%.3f,%.3f,%.3f,%.3f,%.3f,", differ, us[SUBJECT_CUBLAS], us[SUBJECT_RUN], us[SUBJECT_RUN_WITHOUT],
-          with.us, without.us);
+          b->plans != NULL ? with.us : 0.0, b->plans != NULL ? without.us : 0.0);
   print_plan(b->out, &subjects[SUBJECT_RUN].plan);
   fputc(',', b->out);
   print_plan(b->out, &subjects[SUBJECT_RUN_WITHOUT].plan);
-  fputc(',', b->out);
-  print_plan(b->out, &with.plan);
-  fputc(',', b->out);
-  print_plan(b->out, &without.plan);
+  if (b->plans != NULL) {
+    fputc(',', b->out);
+    print_plan(b->out, &with.plan);
+    fputc(',', b->out);
+    print_plan(b->out, &without.plan);
+  } else {
+    fputs(",,", b->out);
+  }
   return fputc('\n', b->out) == EOF || fflush(b->out) == EOF ? fail("a line could not be written", strerror(errno)) : 0;
 }
 
@@ -465,7 +469,7 @@ static int measure(const char *path, const call_list *calls, const char *plans, 
 
 /* ---- The report -------------------------------------------------------------------------------------------------- */
 
-/* A measured call: cuBLAS's time over the library's, and the regret, with workspace [0] and without [1]. */
+/* A measured call: cuBLAS's time over the library's, and the regret or 0, with workspace [0] and without [1]. */
 typedef struct result {
   sgemm_params p;
   int wrong;
@@ -481,8 +485,8 @@ static int parse_result(const char *line, result *r) {
     return 0;
   r->speedup[0] = r->wrong ? 0.0 : cublas / us[0];
   r->speedup[1] = r->wrong ? 0.0 : cublas / us[1];
-  r->regret[0] = us[0] / fastest[0];
-  r->regret[1] = us[1] / fastest[1];
+  r->regret[0] = fastest[0] > 0.0 ? us[0] / fastest[0] : 0.0;
+  r->regret[1] = fastest[1] > 0.0 ? us[1] / fastest[1] : 0.0;
   return 1;
 }
 
@@ -521,7 +525,7 @@ static const struct {
 /* The value of `count` ascending numbers that `share` of them do not exceed. */
 static double quantile(const double *sorted, int count, double share) { return sorted[(int)(share * (count - 1))]; }
 
-/* The logarithm's mean of `count` positive numbers, as a number; 0 if one of them is 0. */
+/* The geometric mean of `count` numbers; 0 if one of them is 0. */
 static double geometric_mean(const double *numbers, int count) {
   double sum = 0.0;
   int i;
@@ -547,17 +551,22 @@ static void report_kind(const result *all, int count, int kind, int without, dou
          100.0 * behind / n, 100.0 * far / n, quantile(numbers, n, 0.05), numbers[0]);
 }
 
-/* Prints the regret of the selection over all calls. */
+/* Prints the regret of the selection over the calls whose plans were timed. numbers: room for `count`. */
 static void report_regret(const result *all, int count, int without, double *numbers) {
   double sum = 0.0;
-  int i;
-  for (i = 0; i < count; i++) {
-    numbers[i] = all[i].regret[without];
-    sum += numbers[i];
+  int i, n = 0;
+  for (i = 0; i < count; i++)
+    if (all[i].regret[without] > 0.0) {
+      numbers[n++] = all[i].regret[without];
+      sum += all[i].regret[without];
+    }
+  if (n == 0) {
+    printf("regret: not measured, see --plans\n");
+    return;
   }
-  qsort(numbers, (size_t)count, sizeof *numbers, by_value);
-  printf("regret: mean %.3f, 95th percentile %.3f, worst %.3f\n", sum / count, quantile(numbers, count, 0.95),
-         numbers[count - 1]);
+  qsort(numbers, (size_t)n, sizeof *numbers, by_value);
+  printf("regret of %d calls: mean %.3f, 95th percentile %.3f, worst %.3f\n", n, sum / n, quantile(numbers, n, 0.95),
+         numbers[n - 1]);
 }
 
 static int sorted_without; /* qsort() has no argument for it */
@@ -592,7 +601,9 @@ static int report(const char *path) {
     for (i = 0; i < WORST && i < count; i++) {
       printf("%.3f  ", all[i].speedup[without]);
       print_call(stdout, &all[i].p);
-      printf("  regret %.2f\n", all[i].regret[without]);
+      if (all[i].regret[without] > 0.0)
+        printf("  regret %.2f", all[i].regret[without]);
+      putchar('\n');
     }
     printf("\n");
   }
