@@ -534,9 +534,16 @@ Test(bad_plans, beyond_the_hardware) {
     plan.split_k = uses_tma ? 1 : 8;
     plan.stream_k = uses_tma ? 8 : 0;
     expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "2^64 bytes");
-    p.m = INT64_C(1) << (uses_tma ? 31 : 36); /* a block of the second kernel sums 32 rows of one column */
-    p.n = p.ldb = p.ldc = 1;
-    p.k = p.lda = uses_tma ? 64 * 128 : 1; /* a block of the packing kernel packs 128 rows of 64 k */
+    if (uses_tma) { /* a block of the packing kernel packs 128 rows of 64 k */
+      p.m = INT64_C(1) << 31;
+      p.n = p.ldb = p.ldc = 1;
+      p.k = p.lda = 64 * 128;
+    } else { /* a block of the second kernel sums 128 columns of a row; the first kernel has fewer blocks */
+      p.m = 1 << 20;
+      p.n = p.ldb = p.ldc = 1 << 18;
+      p.k = p.lda = 1;
+      plan.split_k = 2;
+    }
     p.batch = 1;
     p.workspace = q.p.C - (uintptr_t)q.p.C / 4 % 4;
     plan.repack_a = plan.repack_b = uses_tma;
