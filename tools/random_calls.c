@@ -574,20 +574,10 @@ static int by_speedup(const void *a, const void *b) {
   return by_value(&((const result *)a)->speedup[sorted_without], &((const result *)b)->speedup[sorted_without]);
 }
 
-static int report(const char *path) {
+/* Prints the report of `count` measured calls. Returns 1 if a result is wrong. numbers: room for `count`. */
+static int print_report(result *all, int count, double *numbers) {
   enum { WORST = 12 };
-  char line[1024];
-  result *all = (result *)malloc(CALL_CAPACITY * sizeof *all);
-  double *numbers = (double *)malloc(CALL_CAPACITY * sizeof *numbers);
-  int count = 0, wrong = 0, i, kind, without;
-  FILE *f = fopen(path, "r");
-  if (f == NULL || all == NULL || numbers == NULL)
-    return fail(path, f == NULL ? strerror(errno) : "there is no memory for it");
-  while (count < CALL_CAPACITY && fgets(line, sizeof line, f) != NULL)
-    count += parse_result(line, &all[count]);
-  fclose(f);
-  if (count == 0)
-    return fail(path, "no measured calls");
+  int wrong = 0, i, kind, without;
   for (i = 0; i < count; i++)
     wrong += all[i].wrong;
   for (without = 0; without < 2; without++) {
@@ -608,9 +598,29 @@ static int report(const char *path) {
     printf("\n");
   }
   printf("%d of %d results wrong\n", wrong, count);
+  return wrong > 0;
+}
+
+static int report(const char *path) {
+  char line[1024];
+  result *all;
+  double *numbers;
+  int count = 0, status;
+  FILE *f = fopen(path, "r");
+  if (f == NULL)
+    return fail(path, strerror(errno));
+  all = (result *)malloc(CALL_CAPACITY * sizeof *all);
+  numbers = (double *)malloc(CALL_CAPACITY * sizeof *numbers);
+  while (all != NULL && count < CALL_CAPACITY && fgets(line, sizeof line, f) != NULL)
+    count += parse_result(line, &all[count]);
+  fclose(f);
+  if (all == NULL || numbers == NULL)
+    status = fail(path, "there is no memory for it");
+  else
+    status = count > 0 ? print_report(all, count, numbers) : fail(path, "no measured calls");
   free(all);
   free(numbers);
-  return wrong > 0;
+  return status;
 }
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
