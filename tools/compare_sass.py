@@ -38,17 +38,17 @@ def main():
         for build in old, new:
             for name, code in build.items():
                 build[name] = [re.sub(r"c\[0x0\]\[0x[0-9a-f]+\]", "c[0x0][]", line) for line in code]
-    different = 0
+    same = 0
     for name in sorted(old.keys() | new.keys()):
         if name not in old or name not in new:
             print(f"{name}: only in the {'new' if name in new else 'old'} build")
-            different += 1
         elif old[name] != new[name]:
             changed = sum(a != b for a, b in zip(old[name], new[name]))
             print(f"{name}: {len(old[name])} instructions before, {len(new[name])} after, {changed} differ in place")
-            different += 1
-    print(f"{len(old.keys() & new.keys()) - different} of {len(old.keys() | new.keys())} kernels have the same code")
-    sys.exit(different > 0)
+        else:
+            same += 1
+    print(f"{same} of {len(old.keys() | new.keys())} kernels have the same code")
+    sys.exit(same < len(old.keys() | new.keys()))
 
 
 main()
