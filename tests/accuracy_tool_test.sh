@@ -3,27 +3,20 @@
 # some.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
-accuracy=$(realpath "$1")
+tool=$(realpath "$1")
 
-# says NAME SENTENCE ARGUMENT...: the tool exits with status 2, prints one line to stderr and nothing to stdout.
-says() {
-  local status=0
-  "$accuracy" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
-  same "$1" "2: accuracy: $2" "$status: $(cat "$work/out" "$work/err")"
-}
-
-says "no such option" "unknown option (--help lists them): --fast" --fast
-says "no value" "the option needs a value: --k" --quick --k
-says "no such input" "--inputs names an unknown input (--help lists them): uniform,none" --inputs uniform,none
-says "no such variant" "--variant is no row of SGEMM_TENSOR_VARIANTS that can run here: none" --variant none
-says "no number" "--k is a list of up to 16 whole numbers from 1 to 1048576: 64,x" --k 64,x
-says "no result" "--m and --n are whole numbers from 8 to 16384: another was given" --m 0
-says "no such directory" "No such file or directory: $work/none/file.csv" --csv "$work/none/file.csv"
-"$accuracy" --help > "$work/help"
+says "no such option" "accuracy: unknown option (--help lists them): --fast" --fast
+says "no value" "accuracy: the option needs a value: --k" --quick --k
+says "no such input" "accuracy: --inputs names an unknown input (--help lists them): uniform,none" --inputs uniform,none
+says "no such variant" "accuracy: --variant is no row of SGEMM_TENSOR_VARIANTS that can run here: none" --variant none
+says "no number" "accuracy: --k is a list of up to 16 whole numbers from 1 to 1048576: 64,x" --k 64,x
+says "no result" "accuracy: --m and --n are whole numbers from 8 to 16384: another was given" --m 0
+says "no such directory" "accuracy: No such file or directory: $work/none/file.csv" --csv "$work/none/file.csv"
+"$tool" --help > "$work/help"
 same "inputs of --help" 27 "$(grep -cE '^  [A-F] [a-z0-9_]+ +' "$work/help")"
 
 # A small run: 2 seeds of each input at k = 128.
-check "the rules are kept" "$accuracy" --seeds 2 --k 128 --m 64 --n 96 --csv "$work/errors.csv"
+check "the rules are kept" "$tool" --seeds 2 --k 128 --m 64 --n 96 --csv "$work/errors.csv"
 cp "$work/output" "$work/table"
 modes=$(awk '$3 == "strict" || $3 ~ /^tensor/ { seen[$3] } END { print length(seen) }' "$work/table")
 
@@ -41,7 +34,7 @@ same "TF32 breaks A and B" "A B" \
   "$(sed -nE 's/^rule (.) broken, as it should be, by chain_tf32: .*/\1/p' "$work/table" | paste -sd' ')"
 
 # --inputs limits the run to the named inputs and to their rules.
-check "one input" "$accuracy" --seeds 1 --k 64 --m 16 --n 16 --inputs integers_a
+check "one input" "$tool" --seeds 1 --k 64 --m 16 --n 16 --inputs integers_a
 same "rules of one input" "E G" "$(sed -nE 's/^rule (.) kept by strict: .*/\1/p' "$work/output" | paste -sd' ')"
 
 # The picture, if matplotlib is installed.

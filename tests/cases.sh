@@ -58,6 +58,13 @@ same() {
   fi
 }
 
+# says NAME SENTENCE ARGUMENT...: the program $tool exits with status 2, prints one line to stderr and nothing to stdout.
+says() {
+  local status=0
+  "$tool" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
+  same "$1" "2: $2" "$status: $(cat "$work/out" "$work/err")"
+}
+
 # with COMPILER CASE NAME...: runs a case that needs a compiler; skips it if the compiler is not installed.
 with() {
   if command -v "$1" > /dev/null; then "${@:2}"; else skip "$3" "no $1"; fi

@@ -32,8 +32,8 @@ without=(-DCMAKE_CUDA_COMPILER=NOTFOUND)
 # cuda NAME CASE...: runs a case that needs the CUDA toolkit.
 cuda() { if [ -n "$cuda" ]; then "${@:2}"; else skip "$1" "no CUDA toolkit"; fi; }
 
-# says NAME TEXT COMMAND...: the command succeeds and says TEXT.
-says() { check "$1" succeeds_with "$2" "${@:3}"; }
+# prints NAME TEXT COMMAND...: the command succeeds and prints TEXT.
+prints() { check "$1" succeeds_with "$2" "${@:3}"; }
 succeeds_with() {
   "${@:2}" > said 2>&1 || { cat said && return 1; }
   tr -s ' \n' ' ' < said | grep -F -- "$1" || { cat said && return 1; }
@@ -133,7 +133,7 @@ cuda "component cuda" check "component cuda" finds "$version" cuda
 
 # ---- Without CUDA ----------------------------------------------------------------------------------------------------
 
-says "no nvcc: configure" "there is no target sgemm::cuda: CMake finds no working nvcc" \
+prints "no nvcc: configure" "there is no target sgemm::cuda: CMake finds no working nvcc" \
   configure "${without[@]}" -S "$tree" -B no_cuda
 check "no nvcc: build" ninja -C no_cuda
 check "no nvcc: install" cmake --install no_cuda --prefix "$work/no_cuda_prefix"
@@ -224,10 +224,10 @@ CMAKE
 targets() { ninja -C "$1" -t commands | grep -oE 'code=\[[^]]*\]' | sort -u | tr '\n' ' '; }
 architectures() {
   same "compiled for 90" "code=[compute_90] code=[sm_90a] " "$(targets fetched)"
-  says "no architecture is set: the default" "compiled for $default" configure -S parent -B parent/build
-  says "no architecture is set: the default again" "compiled for $default" configure -S parent -B parent/build
-  says "CUDAARCHS" "compiled for 86;90a-real" env CUDAARCHS="86;90-real" cmake -G Ninja -S parent -B parent/environment
-  says "CUDAARCHS again" "compiled for 86;90a-real" cmake parent/environment
+  prints "no architecture is set: the default" "compiled for $default" configure -S parent -B parent/build
+  prints "no architecture is set: the default again" "compiled for $default" configure -S parent -B parent/build
+  prints "CUDAARCHS" "compiled for 86;90a-real" env CUDAARCHS="86;90-real" cmake -G Ninja -S parent -B parent/environment
+  prints "CUDAARCHS again" "compiled for 86;90a-real" cmake parent/environment
 }
 cuda "architectures of the build" architectures
 

@@ -5,13 +5,6 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 tool=$(realpath "$1")
 
-# says NAME SENTENCE ARGUMENT...: the tool exits with status 2, prints one line to stderr and nothing to stdout.
-says() {
-  local status=0
-  "$tool" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
-  same "$1" "2: $2" "$status: $(cat "$work/out" "$work/err")"
-}
-
 says "no arguments" "explain: usage: explain M N K [OPTION VALUE]..."
 says "two sizes" "explain: usage: explain M N K [OPTION VALUE]..." 3 4
 says "a size of 0" "explain: a size is not a whole number of at least 1: 0" 3 0 4

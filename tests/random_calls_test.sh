@@ -5,13 +5,6 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 tool=$(realpath "$1")
 
-# says NAME SENTENCE ARGUMENT...: the tool exits with status 2, prints one line to stderr and nothing to stdout.
-says() {
-  local status=0
-  "$tool" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
-  same "$1" "2: $2" "$status: $(cat "$work/out" "$work/err")"
-}
-
 usage="random_calls: usage: random_calls draw [OPTION]... | measure FILE.csv [OPTION]... | report FILE.csv"
 says "no arguments" "$usage"
 says "no such verb" "$usage" guess

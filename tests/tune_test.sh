@@ -3,14 +3,7 @@
 # the form of calibration_h200.h. Wrong arguments are refused.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
-tune=$(realpath "$1") times=$root/docs/measurements/plans_h200.csv
-
-# says NAME SENTENCE ARGUMENT...: the tool exits with status 2, prints one line to stderr and nothing to stdout.
-says() {
-  local status=0
-  "$tune" "${@:3}" > "$work/out" 2> "$work/err" || status=$?
-  same "$1" "2: $2" "$status: $(cat "$work/out" "$work/err")"
-}
+tool=$(realpath "$1") times=$root/docs/measurements/plans_h200.csv
 
 usage="tune: usage: tune measure FILE.csv [SHAPES.csv] | tune check FILE.csv... | tune fit FILE.csv..."
 says "no arguments" "$usage"
@@ -22,7 +15,7 @@ says "no times" "tune: $work/empty.csv: no times of variants that the table has"
 # Measured times of docs/measurements/plans_h200.csv, 37 shapes of the suite and 400 drawn calls: the plans with the
 # lowest estimates take less than 5 % longer than the fastest plans, in geometric mean over the shapes.
 longer() { sed -nE "s/.*$1 workspace.*the plans chosen take ([0-9.]+) % longer.*/\1/p" "$work/check"; }
-"$tune" check "$times" 2> "$work/check"
+"$tool" check "$times" 2> "$work/check"
 for how in with without; do
   same "the committed calibration, $how workspace" yes \
     "$(awk -v x="$(longer $how)" 'BEGIN { print x != "" && x < 5 ? "yes" : "no: " x " % longer" }')"
@@ -32,19 +25,19 @@ done
 packed='NR == 1 || ($11 == ($5 ~ /^N/ ? $3 : $1) && $12 == ($5 ~ /N$/ ? $2 : $3) && $13 == $2 && $14 == 0)'
 awk -F, "$packed" "$times" > "$work/packed.csv"
 cut -d, -f1-10 "$work/packed.csv" > "$work/short.csv"
-"$tune" check "$work/packed.csv" 2> "$work/check"
-"$tune" check "$work/short.csv" 2> "$work/check2"
+"$tool" check "$work/packed.csv" 2> "$work/check"
+"$tool" check "$work/short.csv" 2> "$work/check2"
 same "files with and without leading dimensions" "$(cat "$work/check")" "$(cat "$work/check2")"
 
 # Two files are read like one.
 head -n 3000 "$work/short.csv" > "$work/first.csv"
 tail -n +3001 "$work/short.csv" > "$work/second.csv"
-"$tune" check "$work/first.csv" "$work/second.csv" 2> "$work/check2"
+"$tool" check "$work/first.csv" "$work/second.csv" 2> "$work/check2"
 same "two files" "$(cat "$work/check")" "$(cat "$work/check2")"
 
 # A fit differs from calibration_h200.h in its numbers alone.
 numbers() { sed -E 's/ *-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?,? +\/\*/ number \/*/; s/, *[0-9.]+, *[0-9.]+\) *(\\?)$/, numbers) \1/'; }
-"$tune" fit "$times" > "$work/fitted" 2> "$work/fit"
+"$tool" fit "$times" > "$work/fitted" 2> "$work/fit"
 same "form of a fit" \
   "$(sed -n '/BEGIN calibration \*/,/END calibration \*/p' "$root/sgemm/select/calibration_h200.h" | numbers)" \
   "$(numbers < "$work/fitted")"
