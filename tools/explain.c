@@ -17,10 +17,8 @@
      Exit status: 0, 2 if an argument is wrong. */
 #include "sgemm.h"
 #include "tools/gpus.h"
+#include "tools/numbers.h"
 #include "tools/plans.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 static int fail(const char *what, const char *argument) {
   fprintf(stderr, "explain: %s: %s\n", what, argument);
@@ -34,13 +32,6 @@ typedef struct options {
   sgemm_device device;
   int count;
 } options;
-
-static int parse_whole(const char *text, long long least, long long most, long long *out) {
-  char *end;
-  errno = 0;
-  *out = strtoll(text, &end, 10);
-  return end != text && *end == '\0' && errno == 0 && *out >= least && *out <= most;
-}
 
 /* Sets the device of a name. The implementation is compiled for its best architecture. */
 static int set_gpu(options *o, const char *name) {
@@ -87,22 +78,22 @@ static int set_option(options *o, const char *name, const char *value, char op[3
     return end != value && *end == '\0' ? 0 : fail("--beta is not a number", value);
   }
   if (strcmp(name, "--batch") == 0) {
-    if (!parse_whole(value, 1, 1 << 30, &number))
+    if (!numbers_parse(value, 1, 1 << 30, &number))
       return fail("--batch is not a whole number of at least 1", value);
     o->p.batch = number;
     return 0;
   }
   if (strcmp(name, "--padding") == 0)
-    return parse_whole(value, 0, 1 << 20, padding) ? 0
-                                                   : fail("--padding is not a whole number from 0 to 1048576", value);
+    return numbers_parse(value, 0, 1 << 20, padding) ? 0
+                                                     : fail("--padding is not a whole number from 0 to 1048576", value);
   if (strcmp(name, "--workspace") == 0) {
-    if (!parse_whole(value, 0, 1 << 20, &number))
+    if (!numbers_parse(value, 0, 1 << 20, &number))
       return fail("--workspace is not a whole number of MiB from 0 to 1048576", value);
     o->p.workspace_bytes = number << 20;
     return 0;
   }
   if (strcmp(name, "--count") == 0) {
-    if (!parse_whole(value, 1, 1000, &number))
+    if (!numbers_parse(value, 1, 1000, &number))
       return fail("--count is not a whole number from 1 to 1000", value);
     o->count = (int)number;
     return 0;
@@ -122,7 +113,7 @@ static int parse(options *o, int argc, char **argv) {
   if (argc < 4 || set_gpu(o, "H200"))
     return fail("usage", "explain M N K [OPTION VALUE]...");
   for (i = 0; i < 3; i++)
-    if (!parse_whole(argv[1 + i], 1, 1 << 30, &size[i]))
+    if (!numbers_parse(argv[1 + i], 1, 1 << 30, &size[i]))
       return fail("a size is not a whole number of at least 1", argv[1 + i]);
   for (i = 4; i < argc; i += 2) {
     if (i + 1 == argc)

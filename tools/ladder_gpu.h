@@ -3,6 +3,7 @@
 #define LADDER_GPU_H
 
 #include "tools/ceilings.h"
+#include "tools/cublas_call.h"
 #include "tools/ladder_data.h"
 #include "tools/ladder_report.h"
 
@@ -421,18 +422,6 @@ static void sum_up(const options *o, report *r) {
 
 /* ---- Timing ------------------------------------------------------------------------------------------------------ */
 
-/* Row-major C = A B is column-major C' = B' A'. */
-static int run_cublas(cublasHandle_t handle, const sgemm_params *p) {
-  const float one = 1.0f;
-  const cublasOperation_t a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
-  const cublasOperation_t b = p->op_b == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
-  const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
-  return (p->batch == 1
-              ? cublasSgemm(handle, b, a, n, m, k, &one, p->B, ldb, p->A, lda, &p->beta, p->C, ldc)
-              : cublasSgemmStridedBatched(handle, b, a, n, m, k, &one, p->B, ldb, p->stride_b, p->A, lda, p->stride_a,
-                                          &p->beta, p->C, ldc, p->stride_c, (int)p->batch)) != CUBLAS_STATUS_SUCCESS;
-}
-
 /* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode computes, in one sum.
    */
 static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
@@ -448,7 +437,7 @@ static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
 static int run_call(const meter *m, subject s, const data *d, int set) {
   const sgemm_params p = params_of(m, s, d, set);
   return s >= SUBJECT_CEILING  ? run_ceiling(m->cublas, s - SUBJECT_CEILING, &p)
-         : s == SUBJECT_CUBLAS ? run_cublas(m->cublas, &p)
+         : s == SUBJECT_CUBLAS ? cublas_call(m->cublas, &p)
          : is_production(s)    ? sgemm_run(&p, NULL) != SGEMM_SUCCESS
                                : sgemm_run_variant((sgemm_variant)s, &p, NULL) != SGEMM_SUCCESS;
 }

@@ -17,19 +17,12 @@
 #include "sgemm.h"
 #include "tools/machine.h"
 #include "tools/matrices.h"
+#include "tools/numbers.h"
 #include "tools/plans.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 static int fail(const char *what, const char *why) {
   fprintf(stderr, "random_calls: %s: %s\n", what, why);
   return 2;
-}
-
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
@@ -135,7 +128,7 @@ static int draw_calls(call_list *calls, uint64_t seed, int count) {
 
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
-#include <cublas_v2.h>
+#include "tools/cublas_call.h"
 
 static int read_calls(call_list *calls, const char *path) {
   char line[1024];
@@ -179,23 +172,12 @@ typedef struct subject {
   sgemm_plan plan;
 } subject;
 
-/* One call on the stream; 0 is success. Row-major C = A B is column-major C' = B' A' for cuBLAS. */
+/* One call on the stream; 0 is success. */
 static int run(const bench *b, const subject *s) {
-  const sgemm_params *p = &s->p;
-  if (s->kind == SUBJECT_PLAN)
-    return sgemm_run_plan(&s->plan, p, b->stream) != SGEMM_SUCCESS;
-  if (s->kind != SUBJECT_CUBLAS)
-    return sgemm_run(p, b->stream) != SGEMM_SUCCESS;
-  {
-    const cublasOperation_t op_a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
-    const cublasOperation_t op_b = p->op_b == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
-    const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
-    return (p->batch == 1
-                ? cublasSgemm(b->cublas, op_b, op_a, n, m, k, &p->alpha, p->B, ldb, p->A, lda, &p->beta, p->C, ldc)
-                : cublasSgemmStridedBatched(b->cublas, op_b, op_a, n, m, k, &p->alpha, p->B, ldb, p->stride_b, p->A,
-                                            lda, p->stride_a, &p->beta, p->C, ldc, p->stride_c, (int)p->batch)) !=
-           CUBLAS_STATUS_SUCCESS;
-  }
+  if (s->kind == SUBJECT_CUBLAS)
+    return cublas_call(b->cublas, &s->p);
+  return (s->kind == SUBJECT_PLAN ? sgemm_run_plan(&s->plan, &s->p, b->stream) : sgemm_run(&s->p, b->stream)) !=
+         SGEMM_SUCCESS;
 }
 
 /* Calls that are timed together: in a graph, or, for graph = NULL, from the stream. */
@@ -266,7 +248,7 @@ static int time_subjects(const bench *b, const subject *subjects, int count, dou
   for (i = 0; i < open; i++)
     close_sample(&samples[i]);
   for (i = 0; i < count && !bad; i++) {
-    qsort(times[i], ROUNDS, sizeof *times[i], by_value);
+    qsort(times[i], ROUNDS, sizeof *times[i], numbers_compare);
     us[i] = times[i][ROUNDS / 2];
   }
   return bad;
@@ -339,7 +321,7 @@ static int time_plans(bench *b, const sgemm_params *p, fastest *with, fastest *w
         return fail(sgemm_variant_get((sgemm_variant)v)->name, "did not run");
       if (round < 3)
         continue;
-      qsort(times, 3, sizeof *times, by_value);
+      qsort(times, 3, sizeof *times, numbers_compare);
       if (times[1] < with->us)
         *with = (fastest){s.plan, times[1]};
       if (bare && times[1] < without->us)
@@ -546,7 +528,7 @@ static void report_kind(const result *all, int count, int kind, int without, dou
     behind += numbers[i] < 0.97;
     far += numbers[i] < 0.80;
   }
-  qsort(numbers, (size_t)n, sizeof *numbers, by_value);
+  qsort(numbers, (size_t)n, sizeof *numbers, numbers_compare);
   printf("%-26s %6d %7.3f %8.1f %8.1f %7.3f %7.3f\n", kinds[kind].name, n, geometric_mean(numbers, n),
          100.0 * behind / n, 100.0 * far / n, quantile(numbers, n, 0.05), numbers[0]);
 }
@@ -564,14 +546,14 @@ static void report_regret(const result *all, int count, int without, double *num
     printf("regret: not measured, see --plans\n");
     return;
   }
-  qsort(numbers, (size_t)n, sizeof *numbers, by_value);
+  qsort(numbers, (size_t)n, sizeof *numbers, numbers_compare);
   printf("regret of %d calls: mean %.3f, 95th percentile %.3f, worst %.3f\n", n, sum / n, quantile(numbers, n, 0.95),
          numbers[n - 1]);
 }
 
 static int sorted_without; /* qsort() has no argument for it */
 static int by_speedup(const void *a, const void *b) {
-  return by_value(&((const result *)a)->speedup[sorted_without], &((const result *)b)->speedup[sorted_without]);
+  return numbers_compare(&((const result *)a)->speedup[sorted_without], &((const result *)b)->speedup[sorted_without]);
 }
 
 /* Prints the report of `count` measured calls. Returns 1 if a result is wrong. numbers: room for `count`. */
@@ -631,14 +613,6 @@ typedef struct options {
   const char *calls, *plans; /* NULL: not given */
 } options;
 
-/* Parses a whole number from `least` to `most`. Returns 0 if the text is something else. */
-static int parse_whole(const char *text, long long least, long long most, long long *out) {
-  char *end;
-  errno = 0;
-  *out = strtoll(text, &end, 10);
-  return end != text && *end == '\0' && errno == 0 && *out >= least && *out <= most;
-}
-
 /* Parses the options from argv[first] on. only_draw: 1 if options of measuring are refused. 0 is success. */
 static int parse_options(int argc, char **argv, int first, int only_draw, options *o) {
   long long number;
@@ -661,11 +635,11 @@ static int parse_options(int argc, char **argv, int first, int only_draw, option
     } else if (strcmp(name, "--plans") == 0) {
       o->plans = value;
     } else if (strcmp(name, "--seed") == 0) {
-      if (!parse_whole(value, 0, INT64_MAX, &number))
+      if (!numbers_parse(value, 0, INT64_MAX, &number))
         return fail("--seed is not a whole number of at least 0", value);
       o->seed = (uint64_t)number;
     } else {
-      if (!parse_whole(value, 1, CALL_CAPACITY, &number))
+      if (!numbers_parse(value, 1, CALL_CAPACITY, &number))
         return fail("--count is not a whole number from 1 to 100000", value);
       o->count = (int)number;
     }

@@ -12,9 +12,8 @@
    `random_calls measure --plans` writes, lda,ldb,ldc,beta. */
 #include "sgemm.h"
 #include "tools/machine.h"
+#include "tools/numbers.h"
 #include "tools/plans.h"
-
-#include <stdlib.h>
 
 enum { WORKSPACE_BYTES = 768 << 20 }; /* workspace of the timed plans */
 
@@ -55,11 +54,6 @@ static double timed(bench *b, const sgemm_plan *plan, const sgemm_params *p, int
   return bad ? -1.0 : 1e3 * ms / count;
 }
 
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Times a plan, unless two first calls take more than three times *best. */
 static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p, const char *op, double *best) {
   double sample[SAMPLES], us;
@@ -72,7 +66,7 @@ static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p,
       return fail(sgemm_variant_get(plan->variant)->name, "did not run");
   }
   if (i == SAMPLES) {
-    qsort(sample, SAMPLES, sizeof *sample, by_value);
+    qsort(sample, SAMPLES, sizeof *sample, numbers_compare);
     us = sample[SAMPLES / 2];
     *best = us < *best ? us : *best;
   }
