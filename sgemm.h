@@ -372,8 +372,8 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p);
 /* Bytes of workspace that a plan needs for p. INT64_MAX: the sizes are too large to run. */
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
 
-/* Writes a line on a plan for p, at most `size` bytes with the final 0, and returns the whole line's length, as snprintf()
-   does: variants, launches, workspace, estimated time, and why a tensor mode is not taken. text may be NULL for size 0. */
+/* Writes a line on a plan for p, at most `size` bytes with the final 0, and returns the whole line's length, as does
+   snprintf(): variants, launches, workspace, estimate, and why a tensor mode is not taken. Size 0: text may be NULL. */
 int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device, char *text,
                         size_t size);
 

@@ -96,8 +96,8 @@
   X(async,            64,  64,  8,  8,  8,  32,  64, 4, 3, 1, 8, 1, "short k: eight blocks of two warps an SM")        \
   X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3, 1, "up to 32 rows")                                   \
   X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3, 1, "up to 32 columns")                                \
-  X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16, 1, "batches of small matrices: one warp a block")       \
-  X(async,            64, 128,  8, 16,  4,  16, 128, 1, 3, 1, 4, 1, "short k, unaligned C: a warp stores rows of 128")   \
+  X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16, 1, "batches of small matrices: one warp a block")     \
+  X(async,            64, 128,  8, 16,  4,  16, 128, 1, 3, 1, 4, 1, "short k, unaligned C: a warp stores rows of 128") \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "about two tiles an SM at 1024 x 1024")            \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2, 1, "about one tile an SM at 512 x 512")               \

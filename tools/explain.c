@@ -13,7 +13,8 @@
 
    Columns, in microseconds: the estimate; SMs: the busiest SM; loads: bytes that SMs load over the L2-to-SM throughput;
    memory: the lower bound of bytes; L2: lost L2 reuse; sums: clusters, second kernel, partial tiles; pack: packing;
-   power: the power bound. waves: blocks over resident block slots. docs/stages/splitk.md, "When each pays", has the formula.
+   power: the power bound. waves: blocks over resident block slots. The formula is in docs/stages/splitk.md, "When each
+   pays".
      Exit status: 0, 2 if an argument is wrong. */
 #include "sgemm.h"
 #include "tools/gpus.h"

@@ -7,12 +7,12 @@
        --plans FILE           times every plan of each call too, and appends the times to FILE, which `tune fit` reads
        --stream               calls from a stream, host included; by default calls are captured in graphs, so that no
                               host stands between two calls
-     random_calls report FILE.csv                  prints the distribution of cuBLAS's time over this library's, by kinds
-                                                   of calls, the slowest calls and the regret; needs no GPU
+     random_calls report FILE.csv                  prints the distribution of cuBLAS's time over this library's, by
+                                                   kinds of calls, the slowest calls and the regret; needs no GPU
 
    Both sides run in strict fp32. cuBLAS has 32 MiB of workspace and its default math mode. The library runs twice, with
-   the workspace that sgemm_workspace_query() asks for, and without workspace. All calls are L2-warm: one set of matrices.
-   Each result is compared with cuBLAS's. The regret is the time of the selected plan over that of the fastest plan.
+   the workspace that sgemm_workspace_query() asks for, and without workspace. All calls are L2-warm: one set of
+   matrices. Each result is compared with cuBLAS's. The regret is the time of the selected plan over that of the fastest plan.
      Exit status: 0, 1 if a result is wrong, 2 if the tool could not run. */
 #include "sgemm.h"
 #include "tools/machine.h"

@@ -99,8 +99,8 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
 }
 
 /* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
-   the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, and tma, load eight
-   vectors at a time, so that a thread waits two times in all. */
+   the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, and tma, load
+   eight vectors at a time, so that a thread waits two times in all. */
 static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q) {
   const double vectors = sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
   const int ahead = v->uses_tma || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);

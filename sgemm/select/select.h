@@ -204,8 +204,9 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
 
 /* Sets the full-range variant that computes the calls of a plan of fp16x3 whose guard fires for small elements, if the
    workspace has room for its terms, it is faster than strict fp32 by the margin, and its two launches, which return at
-   once in other calls, take at most 3 % of the plan's time and leave the plan faster by the margin. It has the plan's split_k: the sum of the partitions is one
-   launch, whichever variant computed them. strict_cost: estimated clocks of the strict plan. */
+   once in other calls, take at most 3 % of the plan's time and leave the plan faster by the margin. It has the plan's
+   split_k: the sum of the partitions is one launch, whichever variant computed them. strict_cost: estimated clocks of
+   the strict plan. */
 static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_cost, const sgemm_params *p,
                                               const sgemm_device *device, const sgemm__problem *q) {
   double lowest = SGEMM__TENSOR_MARGIN * strict_cost;
