@@ -32,14 +32,14 @@ enum {
 #define SGEMM__THREADS(BM, BN, TM, TN, slice_k) ((BM) / (TM) * ((BN) / (TN)) * (slice_k))
 #define SGEMM__BLOCK_THREADS(tma, BM, BN, TM, TN, slice_k) (SGEMM__THREADS(BM, BN, TM, TN, slice_k) + 128 * (tma))
 
-/* SGEMM__SHARED_BYTES: bytes of dynamic shared memory of a block. Only pipelines (bufs >= 3) use it. It holds their
-   tiles, and in splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no
-   padding. */
+/* SGEMM__SHARED_BYTES: bytes of dynamic shared memory of a block. It holds the tiles of pipelines (bufs >= 3), and in
+   splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no padding. In gemv, which
+   has no tiles, it holds the sliced-K groups' partial sums of the results. */
 #define SGEMM__TILE_FLOATS(MN, BK) ((BK) * ((MN) + 4)) /* floats of a tile in either layout of sgemm__shared_offset() */
 #define SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs)                                                                       \
   (4 * (bufs) * ((tma) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
 #define SGEMM__SHARED_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)                                                 \
-  ((bufs) < 3 ? 0                                                                                                      \
+  ((bufs) < 3 ? ((bufs) == 0 && (cluster_k) ? 4 * (slice_k) * (BM) * (BN) : 0)                                         \
    : (cluster_k) && (slice_k) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs)                               \
        ? (slice_k) * (BM) * (BN)*4                                                                                     \
        : SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs))

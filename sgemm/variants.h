@@ -26,7 +26,8 @@
   X(doublebuffered, 0, 0, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                        \
   X(async,          0, 0, "cp.async copies bypass the registers, several tiles in flight")                             \
   X(splitk,         1, 0, "k is split among warp groups of a block and blocks of a cluster, summed in a fixed order")  \
-  X(gemv,           0, 0, "C has one row or column: the matrix is loaded once, from global memory to registers")       \
+  X(direct,         0, 0, "short k: BK of k go from global memory to registers, without tiles or barriers")            \
+  X(gemv,           1, 0, "C has one row or column: the matrix is loaded once, from global memory to registers")       \
   X(tma,            0, 1, "warp-specialized: a producer thread issues TMA copies, consumer warps multiply")
 
 /* SGEMM__SAME(a, b) is 1 if the names a and b are equal, else 0. It compares SGEMM_STAGE and SGEMM_PART with the
@@ -45,6 +46,7 @@
 #define SGEMM__SAME_doublebuffered_doublebuffered ~, 1
 #define SGEMM__SAME_async_async ~, 1
 #define SGEMM__SAME_splitk_splitk ~, 1
+#define SGEMM__SAME_direct_direct ~, 1
 #define SGEMM__SAME_gemv_gemv ~, 1
 #define SGEMM__SAME_tma_tma ~, 1
 #define SGEMM__SECOND(a, b, ...) b
@@ -114,8 +116,18 @@
   X(splitk,           32,  16,128,  4,  4,  32,  16, 4, 4, 8, 1, 1, "up to 16 columns, few rows: k in one block")      \
   X(splitk,           32,   8,128,  4,  4,  32,   8, 4, 4,16, 1, 1, "up to 8 columns, few rows: k in one block")       \
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "up to 4 columns, few rows: k in one block")       \
-  X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "C has one row")                                  \
-  X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "C has one column")                               \
+  X(direct,            4,  32,  8,  1,  1,   4,  32, 1, 0, 1, 8, 1, "short k, small results")                          \
+  X(direct,           16,  32,  4,  4,  1,  16,  32, 1, 0, 1, 8, 1, "short k, larger results: fewer loads of B")       \
+  X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row, aligned: 128-bit loads")                \
+  X(gemv,              1,   2,512,  1,  1,   1,   2, 1, 0, 64, 8, 1, "one row of few columns")                         \
+  X(gemv,              1,   4,1024, 1,  1,   1,   4, 1, 0, 64, 4, 1, "one row of few columns, long k")                 \
+  X(gemv,              1,  32, 64,  1,  1,   1,  32, 1, 0, 8, 4, 1, "one row, any alignment")                          \
+  X(gemv,              1, 128,  8,  1,  1,   1, 128, 1, 0, 1, 8, 1, "one row, short k")                                \
+  X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column, aligned: 128-bit loads")             \
+  X(gemv,              2,   1,512,  1,  1,   2,   1, 1, 0, 64, 8, 1, "one column of few rows")                         \
+  X(gemv,              4,   1,1024, 1,  1,   4,   1, 1, 0, 64, 4, 1, "one column of few rows, long k")                 \
+  X(gemv,             32,   1, 64,  1,  1,  32,   1, 1, 0, 8, 4, 1, "one column, any alignment")                       \
+  X(gemv,            128,   1,  8,  1,  1, 128,   1, 1, 0, 1, 8, 1, "one column, short k")                             \
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: one producer thread copies")       \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large tall results")                              \
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: epilogues overlap FMAs")        \

@@ -62,7 +62,7 @@ static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, 
     for (i = 0; i < (int)(sizeof split_k / sizeof *split_k); i++) {
       const int parts = plan.cluster_k * split_k[i]; /* parts of a tile's k */
       plan.split_k = split_k[i];
-      if (parts == 1 || (tiles * parts <= 4.0 * device->multiprocessors && 2 * parts * v->BK <= p->k))
+      if (parts == 1 || (tiles * parts <= 4.0 * device->multiprocessors && parts * sgemm__least_k(v) <= (double)p->k))
         count = plans_add(plans, count, plan, p, device);
     }
   return count;

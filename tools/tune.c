@@ -478,7 +478,7 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 16 };
+enum { CONSTANTS = 19 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
                                    {"cluster", "%.0f", &c->cluster, 1},
@@ -494,6 +494,9 @@ static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
                                    {"read_c", "%.0f", &c->read_c, 1},
                                    {"unaligned_c", "%.1f", &c->unaligned_c, 1},
                                    {"gemv_guarded", "%.0f", &c->gemv_guarded, 1},
+                                   {"scattered_c", "%.0f", &c->scattered_c, 1},
+                                   {"segment", "%.2f", &c->segment, 1},
+                                   {"block", "%.0f", &c->block, 1},
                                    {"persistent", "%.0f", &c->persistent, 1},
                                    {"lost_reuse", "%g", &c->lost_reuse, 0}};
   memcpy(list, all, sizeof all);

@@ -89,6 +89,11 @@ static inline void sgemm__load_cluster4(float *r, const float *p, uint32_t rank)
   sgemm__load_shared4(r, (const float *)(w->dynamic_shared[rank] + ((const char *)p - w->dynamic_shared[w->rank])));
 }
 
+static inline float sgemm__load_cluster(const float *p, uint32_t rank) {
+  const sgemm__cpu_worker *w = sgemm__cpu;
+  return sgemm__load_shared((const float *)(w->dynamic_shared[rank] + ((const char *)p - w->dynamic_shared[w->rank])));
+}
+
 /* An address of shared memory as an integer, for XOR swizzles of addresses. */
 typedef uintptr_t sgemm__address;
 static inline sgemm__address sgemm__address_of(const void *p) { return (uintptr_t)p; }

@@ -42,6 +42,17 @@ static inline void sgemm__shuffle_xor4(float *r, int mask) {
   memcpy(r, other, sizeof other);
 }
 
+static inline float sgemm__shuffle_xor(float x, int mask) {
+  const int lane = sgemm__thread() % 32;
+  uintptr_t *addresses = sgemm__cpu_exchange();
+  float other;
+  addresses[lane] = (uintptr_t)&x;
+  sgemm__warp_barrier();
+  other = *(const float *)addresses[lane ^ mask];
+  sgemm__warp_barrier();
+  return other;
+}
+
 /* Each lane compares all vectors itself. */
 static inline uint32_t sgemm__vectors_differ(const float *x, const float *y, int vectors) {
   uint32_t differ = 0;

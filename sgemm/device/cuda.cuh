@@ -128,6 +128,20 @@ SGEMM__DEVICE void sgemm__load_cluster4(float *r, const float *p, uint32_t rank)
   (void)r, (void)p, (void)rank;
 #endif
 }
+/* Loads a float from the shared memory of block `rank`. p: as in sgemm__load_cluster4(). */
+SGEMM__DEVICE float sgemm__load_cluster(const float *p, uint32_t rank) {
+  float x = 0.0f;
+#if __CUDA_ARCH__ >= 900
+  uint32_t address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(address)
+               : "r"((uint32_t)__cvta_generic_to_shared(p)), "r"(rank));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory");
+#else
+  (void)p, (void)rank;
+#endif
+  return x;
+}
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
 SGEMM__DEVICE int sgemm__log2(uint32_t x) { return 31 - __clz((int)x); } /* x: a power of two */
 

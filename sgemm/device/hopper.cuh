@@ -121,7 +121,9 @@ SGEMM__DEVICE void sgemm__ldmatrix_floats(float *r, sgemm__address p, int vector
 #endif
 }
 
-/* Replaces 4 registers by those of lane ^ mask (PTX ISA, "shfl.sync"). All lanes of a warp call it. */
+/* The register of lane ^ mask, and 4 registers replaced by those of that lane (PTX ISA, "shfl.sync"). All lanes of a
+   warp call them. */
+SGEMM__DEVICE float sgemm__shuffle_xor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 SGEMM__DEVICE void sgemm__shuffle_xor4(float *r, int mask) {
   int i;
   SGEMM__UNROLL

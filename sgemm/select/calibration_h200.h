@@ -22,6 +22,9 @@ typedef struct sgemm__calibration {
   double read_c;          /* clocks until a vector of C arrives, if beta is not 0 */
   double unaligned_c;     /* clocks of an SM for 32 results that go to a row of C not aligned to 16 bytes */
   double gemv_guarded;    /* clocks of a k-step of gemv whose loads are guarded one by one */
+  double scattered_c;     /* clocks of an SM for 32 results of a column, each in another row of C */
+  double segment;         /* clocks of a warp's load for each further segment of consecutive elements */
+  double block;           /* clocks in which an SM starts a block */
   double persistent;      /* clocks before the first tile of a persistent block arrives */
   double lost_reuse;      /* fraction of the reused bytes that DRAM re-reads, for each k above 4096; not fitted */
 } sgemm__calibration;
@@ -41,21 +44,24 @@ typedef struct sgemm__tensor_calibration {
 // clang-format off
 /* BEGIN calibration */
 static const sgemm__calibration sgemm__h200 = {
-  907,      /* launch */
-  2556,     /* cluster */
-  4353,     /* split_k */
-  5194,     /* pack */
-  1.01,     /* half_rate_warps */
-  0.0943,   /* copy */
+  464,      /* launch */
+  2466,     /* cluster */
+  4114,     /* split_k */
+  4421,     /* pack */
+  0.88,     /* half_rate_warps */
+  0.0711,   /* copy */
   0.0455,   /* store */
-  0.1045,   /* guarded */
-  591,      /* latency */
-  31.4,     /* sm_bytes */
+  0.1058,   /* guarded */
+  449,      /* latency */
+  29.7,     /* sm_bytes */
   0.698,    /* bandwidth_share */
-  423,      /* read_c */
-  8.0,      /* unaligned_c */
-  910,      /* gemv_guarded */
-  1770,     /* persistent */
+  342,      /* read_c */
+  9.1,      /* unaligned_c */
+  888,      /* gemv_guarded */
+  18,       /* scattered_c */
+  0.28,     /* segment */
+  297,      /* block */
+  2269,     /* persistent */
   1.39e-05, /* lost_reuse */
 };
 
@@ -78,40 +84,50 @@ static const sgemm__calibration sgemm__h200 = {
   X(doublebuffered_32x64x16_4x4,      71.2,  2069)                                                                     \
   X(doublebuffered_32x32x16_4x4,      63.2,  2028)                                                                     \
   X(async_128x256x16_16x8,           113.2,  9118)                                                                     \
-  X(async_128x256x8_16x8,            103.7, 10216)                                                                     \
-  X(async_256x128x8_16x8,            101.8, 10017)                                                                     \
-  X(async_64x128x16_8x8,             110.6,  6059)                                                                     \
-  X(async_128x64x16_8x8,              97.9,  6772)                                                                     \
-  X(async_64x64x16_8x4,               81.7,  3772)                                                                     \
-  X(async_64x64x8_8x8,               103.8,  2371)                                                                     \
-  X(async_32x128x32_8x4,              84.6,  4029)                                                                     \
-  X(async_128x32x32_4x8,              83.0,  4564)                                                                     \
-  X(async_32x32x8_8x4,                73.8,  3730)                                                                     \
-  X(async_64x128x8_16x4,              81.3,  3792)                                                                     \
-  X(splitk_64x128x16_8x8,            100.1,  5108)                                                                     \
-  X(splitk_64x64x32_8x4,              85.1,  4229)                                                                     \
-  X(splitk_32x64x32_8x4,              75.7,  2669)                                                                     \
-  X(splitk_32x32x64_4x4,              68.6,  2819)                                                                     \
-  X(splitk_16x128x32_16x4,            71.0,  3465)                                                                     \
-  X(splitk_8x128x32_8x4,              47.4,  2272)                                                                     \
-  X(splitk_4x128x32_4x4,              26.4,   997)                                                                     \
-  X(splitk_128x16x32_4x16,            65.1,  3794)                                                                     \
-  X(splitk_128x8x32_4x8,              45.5,  2665)                                                                     \
-  X(splitk_128x4x32_4x4,              26.2,  1252)                                                                     \
-  X(splitk_16x32x128_4x4,             65.7,  3192)                                                                     \
-  X(splitk_8x32x128_4x4,              44.7,  2797)                                                                     \
-  X(splitk_4x32x128_4x4,              31.8,  2179)                                                                     \
-  X(splitk_32x16x128_4x4,             65.0,  2697)                                                                     \
-  X(splitk_32x8x128_4x4,              45.4,  2568)                                                                     \
-  X(splitk_32x4x128_4x4,              31.5,  1781)                                                                     \
-  X(gemv_1x32x256_1x4,               126.0,  2251)                                                                     \
-  X(gemv_32x1x256_4x1,               125.1,  2710)                                                                     \
-  X(tma_64x128x64_16x8,              121.7,  4006)                                                                     \
-  X(tma_128x64x64_16x8,              115.8,  3660)                                                                     \
-  X(tma_64x64x32_16x8,               125.5,  2216)                                                                     \
-  X(tma_32x32x128_16x8,              124.0,  3473)                                                                     \
-  X(tma_32x256x64_16x8,              121.7,  4489)                                                                     \
-  X(tma_256x32x64_16x8,              124.0,  4515)
+  X(async_128x256x8_16x8,            100.6, 12691)                                                                     \
+  X(async_256x128x8_16x8,             98.8, 12329)                                                                     \
+  X(async_64x128x16_8x8,             105.5,  6903)                                                                     \
+  X(async_128x64x16_8x8,              97.0,  8262)                                                                     \
+  X(async_64x64x16_8x4,               79.4,  4580)                                                                     \
+  X(async_64x64x8_8x8,               100.0,  3165)                                                                     \
+  X(async_32x128x32_8x4,              84.6,  4982)                                                                     \
+  X(async_128x32x32_4x8,              83.0,  5399)                                                                     \
+  X(async_32x32x8_8x4,                69.9,  3961)                                                                     \
+  X(async_64x128x8_16x4,              80.0,  5553)                                                                     \
+  X(splitk_64x128x16_8x8,             97.0,  5824)                                                                     \
+  X(splitk_64x64x32_8x4,              81.5,  4904)                                                                     \
+  X(splitk_32x64x32_8x4,              74.8,  3185)                                                                     \
+  X(splitk_32x32x64_4x4,              66.9,  2984)                                                                     \
+  X(splitk_16x128x32_16x4,            70.0,  3623)                                                                     \
+  X(splitk_8x128x32_8x4,              49.2,  2848)                                                                     \
+  X(splitk_4x128x32_4x4,              29.1,  1587)                                                                     \
+  X(splitk_128x16x32_4x16,            64.3,  4449)                                                                     \
+  X(splitk_128x8x32_4x8,              46.4,  3162)                                                                     \
+  X(splitk_128x4x32_4x4,              27.7,  1836)                                                                     \
+  X(splitk_16x32x128_4x4,             63.4,  3313)                                                                     \
+  X(splitk_8x32x128_4x4,              44.1,  3070)                                                                     \
+  X(splitk_4x32x128_4x4,              31.7,  2425)                                                                     \
+  X(splitk_32x16x128_4x4,             64.6,  3056)                                                                     \
+  X(splitk_32x8x128_4x4,              44.8,  2964)                                                                     \
+  X(splitk_32x4x128_4x4,              31.5,  2171)                                                                     \
+  X(direct_4x32x8_1x1,                 4.3,   671)                                                                     \
+  X(direct_16x32x4_4x1,               14.3,  1089)                                                                     \
+  X(gemv_1x32x256_1x4,               126.0,  2633)                                                                     \
+  X(gemv_1x2x512_1x1,                  3.8,  1272)                                                                     \
+  X(gemv_1x4x1024_1x1,                35.9,  1702)                                                                     \
+  X(gemv_1x32x64_1x1,                  8.7,  1131)                                                                     \
+  X(gemv_1x128x8_1x1,                125.5,  1043)                                                                     \
+  X(gemv_32x1x256_4x1,               124.9,  3150)                                                                     \
+  X(gemv_2x1x512_1x1,                 24.1,  1943)                                                                     \
+  X(gemv_4x1x1024_1x1,                 8.5,  1666)                                                                     \
+  X(gemv_32x1x64_1x1,                 13.6,  1182)                                                                     \
+  X(gemv_128x1x8_1x1,                 21.9,   991)                                                                     \
+  X(tma_64x128x64_16x8,              115.3,  4067)                                                                     \
+  X(tma_128x64x64_16x8,              114.6,  4189)                                                                     \
+  X(tma_64x64x32_16x8,               125.5,  2938)                                                                     \
+  X(tma_32x32x128_16x8,              125.5,  4137)                                                                     \
+  X(tma_32x256x64_16x8,              120.5,  5194)                                                                     \
+  X(tma_256x32x64_16x8,              122.8,  5178)
 /* END calibration */
 
 /* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */

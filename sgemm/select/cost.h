@@ -83,7 +83,7 @@ typedef struct sgemm__candidate {
   double fma, per_k;  /* clocks for each k of a tile on an SM full of blocks: FMAs alone; FMAs and 4-byte copies */
   double overhead;    /* clocks of a wave besides those for its k and for C */
   double read_c;      /* clocks of a wave that wait for C, if beta is not 0 and partial results do not take its place */
-  double unaligned_c; /* clocks of an SM for the stores of a tile to rows of C that are not aligned to 16 bytes */
+  double unaligned_c; /* clocks of an SM for the stores of a tile to unaligned rows of C, or of a column to many rows */
   double half_rate;   /* resident blocks at which an SM reaches half of its rate */
   double arrival;     /* minimum clocks between the arrivals of the tiles of consecutive k-steps */
   double step_bytes;  /* bytes that a block loads for each k */
@@ -107,9 +107,35 @@ static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm
   return q->read_c * (ahead ? 2.0 : vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0));
 }
 
-/* 1 if the loads of gemv are guarded one by one: an edge of the matrix is in each tile, or its rows are not aligned. */
+/* 1 if the loads of gemv with V = 4 are guarded one by one: an edge of the matrix is in each tile, or its rows are not
+   aligned. */
 static inline int sgemm__gemv_is_guarded(const sgemm_variant_info *v, const sgemm__problem *q) {
-  return v->BN > v->BM ? q->args.n % v->BN != 0 || !q->b_vectors : q->args.m % v->BM != 0 || !q->a_vectors;
+  return v->stage == SGEMM_STAGE_gemv && v->V == 4 &&
+         (v->BN > v->BM ? q->args.n % v->BN != 0 || !q->b_vectors : q->args.m % v->BM != 0 || !q->a_vectors);
+}
+
+/* Loads past shared memory (direct, and gemv with V = 1). The 32 lanes of a warp load elements of several rows or k,
+   and each segment of consecutive elements costs time of its own. sgemm__segments(): segments beyond the first of all
+   loads of a tile for one k. sgemm__step_bytes(): bytes that a block loads for each k, in whole sectors of 32 bytes
+   where a row has fewer elements in the tile, or where the elements of gemv's vector are not consecutive. */
+static inline int sgemm__is_elementwise(const sgemm_variant_info *v) {
+  return v->stage == SGEMM_STAGE_direct || (v->stage == SGEMM_STAGE_gemv && v->V == 1);
+}
+static inline double sgemm__segments(const sgemm_variant_info *v, const sgemm__problem *q) {
+  const int extent = v->BM * v->BN, row = v->BN > v->BM, lanes = extent < 32 ? 32 / extent : 1; /* with one result */
+  const int matrix_k_major = row ? q->b_k_major : q->a_k_major, vector_k_major = row ? q->a_k_major : q->b_k_major;
+  const double k_of_warp = matrix_k_major ? (v->slice_k < 32 ? v->slice_k : 32) : lanes; /* k that its lanes load */
+  const double of_matrix = matrix_k_major ? 32.0 / k_of_warp : lanes, of_vector = vector_k_major ? 1.0 : k_of_warp;
+  if (v->stage == SGEMM_STAGE_direct)
+    return q->b_k_major ? v->threads / 32 * 31.0 : 0.0;
+  return sgemm__is_elementwise(v) ? extent / 32.0 * (of_matrix + of_vector - 2.0) : 0.0;
+}
+static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm__problem *q) {
+  const int extent = v->BM * v->BN, row = v->BN > v->BM;
+  const int matrix_k_major = row ? q->b_k_major : q->a_k_major, vector_k_major = row ? q->a_k_major : q->b_k_major;
+  return v->stage == SGEMM_STAGE_gemv && v->V == 1
+             ? 4.0 * (matrix_k_major || extent > 8 ? extent : 8) + (vector_k_major ? 4.0 : 32.0)
+             : 4.0 * (v->BM + v->BN);
 }
 
 /* Lower bound of the clocks of every plan of a variant: the larger of the SM time and the DRAM time. The SM time is at
@@ -134,21 +160,22 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
      not start at multiples of 16 bytes. */
   const double single = v->bufs > 2 ? c->copy : v->bufs > 0 ? c->store : 0.0; /* gemv copies no tiles */
   const int a_single = q->a_k_major && (v->TM != 4 || v->V == 1), b_single = q->b_k_major && (v->TN != 4 || v->V == 1);
-  const double a_copy = v->uses_tma ? 0.0 : !q->a_vectors ? c->guarded : a_single ? single : 0.0;
-  const double b_copy = v->uses_tma ? 0.0 : !q->b_vectors ? c->guarded : b_single ? single : 0.0;
+  const int any_alignment = v->uses_tma || sgemm__is_elementwise(v);
+  const double a_copy = any_alignment ? 0.0 : !q->a_vectors ? c->guarded : a_single ? single : 0.0;
+  const double b_copy = any_alignment ? 0.0 : !q->b_vectors ? c->guarded : b_single ? single : 0.0;
   sgemm__candidate r;
   r.v = v;
   r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   r.fma = v->BM * v->BN * q->lane / own->rate;
-  r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN;
+  r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN + c->segment * sgemm__segments(v, q);
   r.overhead = own->overhead;
   r.read_c = sgemm__read_c_cost(v, q);
-  r.unaligned_c = q->c_vectors || v->V == 1 ? 0.0 : c->unaligned_c * q->m * q->n * q->batch / (32.0 * r.tiles);
+  r.unaligned_c = v->BN == 1                  ? (q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0)
+                  : q->c_vectors || v->V == 1 ? 0.0
+                                              : c->unaligned_c * q->m * q->n * q->batch / (32.0 * r.tiles);
   r.half_rate = c->half_rate_warps * 32.0 / v->threads;
-  r.arrival = v->stage == SGEMM_STAGE_gemv && sgemm__gemv_is_guarded(v, q)
-                  ? c->gemv_guarded
-                  : c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
-  r.step_bytes = 4.0 * (v->BM + v->BN);
+  r.arrival = sgemm__gemv_is_guarded(v, q) ? c->gemv_guarded : c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
+  r.step_bytes = sgemm__step_bytes(v, q);
   r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
   r.slots = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
@@ -177,6 +204,7 @@ static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__cand
 typedef struct sgemm__waves {
   double blocks;  /* blocks of the launch; tiles, if blocks are persistent */
   double steps;   /* k-steps of a block */
+  double k;       /* k that a block loads and multiplies: whole steps where it has tiles */
   double wave;    /* blocks that run at a time */
   double full;    /* full waves */
   double left;    /* blocks of the last, partial wave */
@@ -189,6 +217,7 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
   sgemm__waves w;
   w.blocks = r->tiles * cluster * plan->split_k;
   w.steps = sgemm__ceil(r->steps / (cluster * plan->split_k));
+  w.k = sgemm__is_elementwise(r->v) ? sgemm__ceil(q->k / (cluster * plan->split_k)) : w.steps * r->v->BK;
   /* A cluster runs within one GPC of about 16 SMs. Clusters leave some block slots of each GPC empty. */
   w.wave = stream_k ? plan->stream_k : sgemm__larger(r->slots - (cluster - 1) * (double)(int)(q->sms / 32.0), cluster);
   w.full = (double)(int64_t)(w.blocks / w.wave);
@@ -201,7 +230,7 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
 /* Clocks of the busiest SM, which runs its blocks in waves. A block costs a full tile, at an edge too, and at least the
    arrival of its tiles. n resident blocks run at n / (n + half_rate) of the variant's rate. */
 static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
-  const double alone = w->steps * r->v->BK * r->per_k, arrival = w->steps * r->arrival;
+  const double alone = w->k * r->per_k, arrival = w->steps * r->arrival;
   const double resident = r->v->resident;
   const double overhead = r->overhead + (plan->split_k == 1 ? r->read_c : 0.0);
   const double store = plan->split_k == 1 ? r->unaligned_c : 0.0; /* partial results have aligned rows */
@@ -220,7 +249,7 @@ static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *pla
    and so clocks, whichever bound is the largest. A longer k does not lose more. */
 static inline double sgemm__lost_reuse(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                        const sgemm__problem *q, const sgemm__calibration *c) {
-  const double block_k = w->steps * r->v->BK, bytes = w->blocks * block_k * r->step_bytes;
+  const double block_k = w->k, bytes = w->blocks * block_k * r->step_bytes;
   const double own_k = plan->stream_k > 1 && w->full < 1.0 ? block_k * w->left / w->wave : block_k;
   const double k = sgemm__smaller(own_k, SGEMM__COST_REUSE_LIMIT);
   return k > SGEMM__COST_REUSE_K
@@ -238,7 +267,7 @@ static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm__cand
   const double twice = w->units > 1.0 && q->bytes * w->left > q->l2 * r->tiles
                            ? 4.0 * q->k * q->batch * shared_rows * w->left / r->tiles
                            : 0.0;
-  const double loaded = w->blocks * w->steps * r->v->BK * r->step_bytes;
+  const double loaded = w->blocks * w->k * r->step_bytes;
   return q->fmas + (SGEMM__COST_POWER_DRAM * (q->bytes + twice) + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
 }
 
@@ -247,7 +276,7 @@ static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm__cand
 static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
                                  const sgemm__calibration *c) {
   const sgemm__waves w = sgemm__waves_of(plan, r, q);
-  const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.steps * r->v->BK * r->step_bytes * q->sm_byte;
+  const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.k * r->step_bytes * q->sm_byte;
   const double sm2 = sm * sm, loads2 = loads * loads, dram2 = q->dram * q->dram;
   const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
   /* A thread of a stream-K sum waits for memory once for each 8 partial tiles that it adds. */
@@ -256,7 +285,8 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate 
   const double time = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) +
                       sqrt(sqrt(sm2 * sm2 + loads2 * loads2 + dram2 * dram2)) + sgemm__lost_reuse(&w, plan, r, q, c) +
                       sgemm__split_cost(plan, r, c) + (w.units - 1.0) * w.left * r->partial +
-                      (waits - 1.0) * SGEMM__COST_REDUCE_WAIT + (r->v->uses_tma ? c->persistent : 0.0);
+                      (waits - 1.0) * SGEMM__COST_REDUCE_WAIT +
+                      (r->v->uses_tma ? c->persistent : w.blocks * q->per_sm * c->block);
   const double power = sgemm__power_bound(&w, r, q);
   return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
 }

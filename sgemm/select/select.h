@@ -75,6 +75,10 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   }
 }
 
+/* The least k of a block that is one of several for a tile: two k-steps, of which a pipeline copies one while it
+   multiplies the other; one step in gemv, which has no tiles. */
+static inline double sgemm__least_k(const sgemm_variant_info *v) { return (v->bufs > 0 ? 2.0 : 1.0) * v->BK; }
+
 /* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k
    (waves = 0); split-K with partitions that fill one or two waves; stream-K with a block for each slot, or with equally
    many units for each tile. Returns 1 and sets the plan's fields, 0 if there is no plan of this number, -1 if there is
@@ -90,10 +94,11 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   plan->split_k = 1;
   plan->stream_k = 0;
   free_slots = r->slots / (r->tiles * plan->cluster_k);
-  /* A block of a cluster has at least two k-steps, all blocks of a cluster are resident, and the blocks of the next
-     smaller cluster size leave slots free. */
-  if (plan->cluster_k > 1 && (!v->cluster_split_k || device->code_arch < 90 || 2.0 * plan->cluster_k * v->BK > q->k ||
-                              plan->cluster_k > slots || 2.0 * free_slots < 1.0))
+  /* A block of a cluster has at least the k-steps of sgemm__least_k(), all blocks of a cluster are resident, and the
+     blocks of the next smaller cluster size leave slots free. */
+  if (plan->cluster_k > 1 && (!v->cluster_split_k || device->code_arch < 90 ||
+                              plan->cluster_k * sgemm__least_k(v) > q->k || plan->cluster_k > slots ||
+                              2.0 * free_slots < 1.0))
     return -1;
   if (waves == 0)
     return 1;
@@ -103,7 +108,7 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
     plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
   } else if (sgemm__can_split_k(v)) {
     plan->split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;
-    if (2.0 * plan->split_k * plan->cluster_k * v->BK > q->k)
+    if (plan->split_k * plan->cluster_k * sgemm__least_k(v) > q->k)
       return 0;
   }
   return sgemm__summed_parts(plan) > 1;

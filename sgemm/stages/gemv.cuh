@@ -2,7 +2,7 @@
 #ifndef SGEMM_STAGES_GEMV_CUH
 #define SGEMM_STAGES_GEMV_CUH
 
-/* Rows or columns of the matrix that a block multiplies, and float4s of the matrix that a thread has in flight. */
+/* V = 4: rows or columns of the matrix that a block multiplies, and float4s of it that a thread has in flight. */
 #define SGEMM__GEMV_EXTENT 32
 #define SGEMM__GEMV_VECTORS 8
 
@@ -58,24 +58,38 @@ SGEMM__DEVICE void sgemm__gemv_step(float *acc, float *w, const sgemm__shape *s,
   from->vector += step_k * from->step;
 }
 
-/* What a block computes: the tile at a coordinate, over one split-K partition. */
+/* What a block computes: the tile at a coordinate, over its part of k. */
 typedef struct sgemm__gemv_work {
   sgemm__tile_coord at;
-  uint32_t partition;
+  uint32_t partition;  /* split-K partition */
+  int64_t begin, rest; /* the block's first k, and the number of its k; not above 0 if it has none */
 } sgemm__gemv_work;
 
-/* The work of a block. Blocks are numbered by tile along the matrix, then by vector, then by partition. The conditions
-   skip the divisions for one vector and one partition, the usual case (docs/stages/gemv.md, "How the block was
-   chosen"). */
-SGEMM__DEVICE sgemm__gemv_work sgemm__gemv_work_of(const sgemm__args *p, int matrix_is_b) {
+/* The work of a block. Blocks are numbered by rank in the cluster, then by tile along the matrix, then by vector, then
+   by partition. The blocks of a cluster divide the k-steps of a partition: each has an equal number, rounded up, and
+   the last ranks have the rest. The conditions skip the divisions for one block in a cluster, one vector and one
+   partition, the usual case (docs/stages/gemv.md, "How the block was chosen"). */
+SGEMM__DEVICE sgemm__gemv_work sgemm__gemv_work_of(const sgemm__split_k_args *args, const sgemm__shape *s,
+                                                   int matrix_is_b) {
+  const sgemm__args *p = &args->gemm;
   const uint32_t tiles = matrix_is_b ? p->tiles_n : p->tiles_m, vectors = matrix_is_b ? p->tiles_m : p->tiles_n;
-  const uint32_t pass = sgemm__block_x() < tiles ? 0 : sgemm__block_x() / tiles; /* partition * vectors + vector */
-  const uint32_t tile = sgemm__block_x() - pass * tiles, partition = pass < vectors ? 0 : pass / vectors;
+  const uint32_t cluster_k = sgemm__cluster_size();
+  const uint32_t block = cluster_k > 1 ? sgemm__block_x() / cluster_k : sgemm__block_x();
+  const uint32_t pass = block < tiles ? 0 : block / tiles; /* partition * vectors + vector */
+  const uint32_t tile = block - pass * tiles, partition = pass < vectors ? 0 : pass / vectors;
   const uint32_t vector = pass - partition * vectors;
   sgemm__gemv_work work;
   work.at.row = matrix_is_b ? vector : tile;
   work.at.col = matrix_is_b ? tile : vector;
   work.partition = partition;
+  work.begin = partition * args->k_per_split;
+  work.rest = p->k - work.begin < args->k_per_split ? p->k - work.begin : args->k_per_split;
+  if (cluster_k > 1) {
+    const int64_t steps = (work.rest + s->BK - 1) / s->BK, k = (steps + cluster_k - 1) / cluster_k * s->BK;
+    const int64_t skipped = sgemm__cluster_rank() * k;
+    work.begin += skipped;
+    work.rest = work.rest - skipped < k ? work.rest - skipped : k;
+  }
   return work;
 }
 
@@ -98,30 +112,54 @@ SGEMM__DEVICE sgemm__gemv_thread sgemm__gemv_thread_of(const sgemm__shape *s, in
   return thread;
 }
 
+/* Sums the partial sums of the tile's `extent` results, which lie one behind the other in shared memory, and stores the
+   results: thread t sums result t, over the block and then over the blocks of the cluster, in order. */
+SGEMM__DEVICE void sgemm__gemv_sum(const sgemm__args *p, const sgemm__tile *tile, int extent, int partials,
+                                   int matrix_is_b, float *shared) {
+  const int t = sgemm__thread();
+  const uint32_t cluster_k = sgemm__cluster_size();
+  float sum = 0.0f;
+  uint32_t rank;
+  int i;
+  sgemm__barrier();
+  if (t < extent) {
+    sum = sgemm__load_shared(shared + t);
+    SGEMM__UNROLL
+    for (i = 1; i < partials; i++)
+      sum += sgemm__load_shared(shared + i * extent + t);
+  }
+  if (cluster_k > 1) {
+    if (t < extent)
+      sgemm__store_shared(shared + t, sum);
+    sgemm__cluster_barrier();
+    if (t < extent && sgemm__cluster_rank() == 0)
+      for (rank = 1; rank < cluster_k; rank++)
+        sum += sgemm__load_cluster(shared + t, rank);
+    sgemm__cluster_barrier(); /* no block exits while others read its shared memory */
+    if (sgemm__cluster_rank() > 0)
+      return;
+  }
+  if (t < extent)
+    sgemm__store_vector(p, 1, tile, matrix_is_b ? 0 : t, matrix_is_b ? t : 0, &sum);
+}
+
 /* Sums the sliced-K groups and stores the results. The first sum is over the lanes of a warp that have partial sums of
    the same four results (K-major: all 32; MN-major: every eighth), the second over warps, in order, through shared
    memory. */
 SGEMM__DEVICE void sgemm__gemv_store(const sgemm__args *p, const sgemm__tile *tile, const sgemm__gemv_thread *thread,
                                      int k_major, int matrix_is_b, float *shared, float *acc) {
-  const int groups = SGEMM__GEMV_EXTENT / 4, t = sgemm__thread(), lane = t % 32;
-  int i, mask;
+  const int groups = SGEMM__GEMV_EXTENT / 4, lane = sgemm__thread() % 32;
+  int mask;
   SGEMM__UNROLL
   for (mask = 16; mask > 0; mask /= 2)
     if (k_major || mask >= groups)
       sgemm__add_across_lanes4(acc, mask);
   if (lane < (k_major ? 1 : groups))
     sgemm__store_shared4(shared + thread->partial * SGEMM__GEMV_EXTENT + thread->group * 4, acc);
-  sgemm__barrier();
-  if (t < SGEMM__GEMV_EXTENT) {
-    float sum = sgemm__load_shared(shared + t);
-    SGEMM__UNROLL
-    for (i = 1; i < thread->partials; i++)
-      sum += sgemm__load_shared(shared + i * SGEMM__GEMV_EXTENT + t);
-    sgemm__store_vector(p, 1, tile, matrix_is_b ? 0 : t, matrix_is_b ? t : 0, &sum);
-  }
+  sgemm__gemv_sum(p, tile, SGEMM__GEMV_EXTENT, thread->partials, matrix_is_b, shared);
 }
 
-/* The body of gemv: a tile of 1 x 32 or 32 x 1. One thread uses each element of the matrix, once. So the matrix is
+/* The body of gemv with V = 4: a tile of 1 x 32 or 32 x 1. One thread uses each element of the matrix, once. So the matrix is
    loaded from global memory to registers, past shared memory, 16 bytes at a time. A thread has 8 such loads in flight,
    an SM with 512 threads 64 KiB; while a warp computes, the loads of 15 others are in flight. The vector comes from the
    caches. Threads are ordered as the matrix lies in memory:
@@ -138,8 +176,8 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   const int vector_k_major = matrix_is_b ? s->a_k_major : s->b_k_major;
   const int K = k_major ? 4 : 1, step_k = SGEMM__GEMV_VECTORS * s->slice_k; /* see sgemm__gemv_step() */
   const sgemm__gemv_thread thread = sgemm__gemv_thread_of(s, k_major);
-  const sgemm__gemv_work work = sgemm__gemv_work_of(p, matrix_is_b);
-  const int64_t begin = work.partition * args->k_per_split, first = begin + thread.slice * K; /* block's, thread's */
+  const sgemm__gemv_work work = sgemm__gemv_work_of(args, s, matrix_is_b);
+  const int64_t first = work.begin + thread.slice * K; /* the thread's first k */
   sgemm__tile tile = sgemm__tile_at(p, s, work.at, sgemm__block_yz());
   /* Tile pointers. */
   const int limit = matrix_is_b ? tile.cols : tile.rows, mn = thread.group * 4;
@@ -150,7 +188,7 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   const int whole = from.aligned && limit == SGEMM__GEMV_EXTENT &&
                     (!k_major || (step == 1 && (uintptr_t)X % 16 == 0)); /* 1: steps inside of k are full steps */
   /* Accumulators. */
-  int64_t rest = p->k - begin < args->k_per_split ? p->k - begin : args->k_per_split;
+  int64_t rest = work.rest;
   int i;
   SGEMM__UNROLL
   for (i = 0; i < 4; i++)
@@ -169,23 +207,117 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   sgemm__gemv_store(p, &tile, &thread, k_major, matrix_is_b, shared, acc);
 }
 
+/* ---- V = 1 ------------------------------------------------------------------------------------------------------- */
+
+#define SGEMM__GEMV_LOADS 16 /* most elements of the matrix that a thread has in flight */
+
+/* The operands of a thread of the body with V = 1, from its elements of the next step on. */
+typedef struct sgemm__gemv_elements {
+  const float *matrix, *vector;
+  int64_t matrix_step, vector_step; /* floats from one k to the next */
+} sgemm__gemv_elements;
+
+/* acc + the thread's products of a step of BK. rest: k that exist from the thread's first k on. whole: 1 if the step's
+   last k exists. Elements that do not exist are zeros. All elements load before the first is used. */
+SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, sgemm__gemv_elements *from, int whole,
+                                             int64_t rest) {
+  float w[SGEMM__GEMV_LOADS], x[SGEMM__GEMV_LOADS];
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < s->BK / s->slice_k; i++) {
+    const int k = i * s->slice_k;
+    w[i] = whole || k < rest ? sgemm__load_global(from->matrix + k * from->matrix_step) : 0.0f;
+    sgemm__converge();
+    x[i] = whole || k < rest ? sgemm__load_global(from->vector + k * from->vector_step) : 0.0f;
+    sgemm__converge();
+  }
+  SGEMM__UNROLL
+  for (i = 0; i < s->BK / s->slice_k; i++)
+    acc = sgemm__fma(x[i], w[i], acc);
+  from->matrix += s->BK * from->matrix_step;
+  from->vector += s->BK * from->vector_step;
+  return acc;
+}
+
+/* Sums the sliced-K groups of the block and stores the results: first over the lanes of a warp that have partial sums
+   of one result, then over warps or groups through shared memory. A block with one group has nothing to sum. */
+SGEMM__DEVICE void sgemm__gemv_store_elements(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                              int k_major, int matrix_is_b, float *shared, float acc) {
+  const int extent = s->BM * s->BN, t = sgemm__thread(), slice = k_major ? t % s->slice_k : t / extent;
+  const int result = k_major ? t / s->slice_k : t % extent;
+  /* Lanes with parts of one result: consecutive ones if the matrix is K-major, else every extent-th. */
+  const int partials = k_major ? (s->slice_k + 31) / 32 : extent < 32 ? extent * s->slice_k / 32 : s->slice_k;
+  const int partial = k_major ? slice / 32 : extent < 32 ? t / 32 : slice;
+  int mask;
+  SGEMM__UNROLL
+  for (mask = 16; mask > 0; mask /= 2)
+    if (k_major ? mask < s->slice_k : mask >= extent)
+      acc += sgemm__shuffle_xor(acc, mask);
+  if (k_major ? slice % 32 == 0 : t % 32 < extent)
+    sgemm__store_shared(shared + partial * extent + result, acc);
+  sgemm__gemv_sum(p, tile, extent, partials, matrix_is_b, shared);
+}
+
+/* The body of gemv with V = 1: a tile of 1 x BN or BM x 1, one result for a thread and BK / slice_k elements of its row
+   or column in flight. Alignment and edges cost nothing: each lane loads 4 bytes, and lanes beyond the edge load the
+   elements of the last row or column and store no result. Threads are ordered as the matrix lies in memory, results
+   first where it is MN-major and k first where it is K-major, so that the lanes of a warp load consecutive elements.
+   docs/stages/gemv.md has the measurements behind these choices. */
+SGEMM__DEVICE void sgemm__gemv_elements_body(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared) {
+  const sgemm__args *p = &args->gemm;
+  /* Indices. */
+  const int matrix_is_b = s->BN > s->BM; /* C is one row */
+  const int k_major = matrix_is_b ? s->b_k_major : s->a_k_major;
+  const int vector_k_major = matrix_is_b ? s->a_k_major : s->b_k_major;
+  const int extent = s->BM * s->BN, t = sgemm__thread();
+  const int result = k_major ? t / s->slice_k : t % extent, slice = k_major ? t % s->slice_k : t / extent;
+  const sgemm__gemv_work work = sgemm__gemv_work_of(args, s, matrix_is_b);
+  const int64_t first = work.begin + slice; /* the thread's first k */
+  sgemm__tile tile = sgemm__tile_at(p, s, work.at, sgemm__block_yz());
+  /* Tile pointers. */
+  const int limit = matrix_is_b ? tile.cols : tile.rows, mn = result < limit ? result : limit - 1;
+  const int64_t ld = matrix_is_b ? p->ldb : p->lda;
+  sgemm__gemv_elements from = {NULL, NULL, k_major ? 1 : ld, vector_k_major ? 1 : matrix_is_b ? p->lda : p->ldb};
+  /* Accumulators. */
+  int64_t rest = work.rest - slice; /* k from the thread's first one on */
+  float acc = 0.0f;
+  from.matrix = (matrix_is_b ? tile.B : tile.A) + (k_major ? mn * ld : mn) + first * from.matrix_step;
+  from.vector = (matrix_is_b ? tile.A : tile.B) + first * from.vector_step;
+  tile.C += work.partition * args->split_stride;
+  /* Main loop. */
+  sgemm__pdl_wait();
+  if (!sgemm__has_work(p))
+    return;
+  for (; rest > s->BK - s->slice_k; rest -= s->BK)
+    acc = sgemm__gemv_element_step(acc, s, &from, 1, rest);
+  if (rest > 0)
+    acc = sgemm__gemv_element_step(acc, s, &from, 0, rest);
+  sgemm__converge();
+  /* Epilogue. */
+  sgemm__gemv_store_elements(p, s, &tile, k_major, matrix_is_b, shared, acc);
+}
+
 #define SGEMM__KERNEL_gemv(stage, name, blocks, ...)                                                                   \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__split_k_args) {                        \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
     const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
-    SGEMM__SHARED(sums, SGEMM__GEMV_EXTENT *SGEMM__THREADS(BM, BN, TM, TN, slice_k) / 32);                             \
+    SGEMM__SHARED_DYNAMIC(sums);                                                                                       \
     float acc[4], w[4 * SGEMM__GEMV_VECTORS];                                                                          \
-    sgemm__gemv(&args, &shape, sums, acc, w);                                                                          \
+    if (V == 4)                                                                                                        \
+      sgemm__gemv(&args, &shape, sums, acc, w);                                                                        \
+    else                                                                                                               \
+      sgemm__gemv_elements_body(&args, &shape, sums);                                                                  \
   }
 
 #define SGEMM__DECLARE_gemv(name) SGEMM__DECLARE(name, sgemm__split_k_args)
 
 #define SGEMM__RULES_gemv(name)                                                                                        \
-  SGEMM__RULE(BM + BN == 1 + SGEMM__GEMV_EXTENT && (BM == 1 || BN == 1) && BM == WM && BN == WN,                       \
-              "gemv has one row of 32 columns, or one column of 32 rows", name)                                        \
-  SGEMM__RULE(TM == (BM == 1 ? 1 : 4) && TN == (BN == 1 ? 1 : 4) && V == 4,                                            \
-              "a thread of gemv computes four of the 32 results, V = 4", name)                                         \
-  SGEMM__RULE(bufs == 0 && slice_k % 32 == 0 && BK == 4 * slice_k,                                                     \
-              "gemv has no tiles in shared memory, whole warps of sliced-K groups, and 4 of BK for each group", name)
+  SGEMM__RULE((BM == 1) != (BN == 1) && BM == WM && BN == WN && bufs == 0,                                             \
+              "gemv has one row or one column, and no tiles in shared memory", name)                                   \
+  SGEMM__RULE(V == 1 || (BM + BN == 1 + SGEMM__GEMV_EXTENT && slice_k % 32 == 0 && BK == 4 * slice_k),                 \
+              "gemv with V = 4 has 32 results, whole warps of sliced-K groups, and 4 of BK for each group", name)      \
+  SGEMM__RULE(TM == (BM == 1 ? 1 : V) && TN == (BN == 1 ? 1 : V), "a thread of gemv computes V results", name)         \
+  SGEMM__RULE(V == 4 || (SGEMM__DIVIDES(BM * BN, 32) && BK % slice_k == 0 && BK / slice_k <= SGEMM__GEMV_LOADS),       \
+              "gemv with V = 1 has at most 16 of BK for each sliced-K group", name)
 
 #endif /* SGEMM_STAGES_GEMV_CUH */
