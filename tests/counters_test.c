@@ -91,7 +91,7 @@ static void equal(int64_t got, int64_t want, const char *format, ...) {
 
 /* ---- Closed forms ------------------------------------------------------------------------------------------------ */
 
-static int direct(const sgemm_variant_info *v) {
+static int one_result(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
 }
 
@@ -104,7 +104,7 @@ static int loads_c_ahead(const sgemm_variant_info *v) {
 /* The size rounded up to whole tiles. */
 static size covered(const sgemm_variant_info *v, size s) {
   size c = s;
-  if (!direct(v)) {
+  if (!one_result(v)) {
     c.m = sgemm__ceil_div(s.m, v->BM) * v->BM;
     c.n = sgemm__ceil_div(s.n, v->BN) * v->BN;
     c.k = sgemm__ceil_div(s.k, v->BK) * v->BK;
@@ -122,7 +122,7 @@ static int64_t skipped_k(const sgemm_variant_info *v, size s) {
 /* Elements that a launch loads. With tiles it loads A once for each tile column and B once for each tile row: k (1/BM +
    1/BN) for each result if the tiles divide the size. Without tiles it loads 2k for each result. */
 static int64_t elements(const sgemm_variant_info *v, size s) {
-  return direct(v) ? 2 * s.m * s.n * s.k
+  return one_result(v) ? 2 * s.m * s.n * s.k
                    : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
 }
 
@@ -147,9 +147,9 @@ static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_
   const size again = {s.m, s.n, skipped_k(v, s)}; /* k that are copied twice */
   /* Persistent blocks fill the one SM of the model. */
   const int64_t blocks = v->uses_tma && tiles > v->resident ? v->resident : tiles;
-  const int64_t fragments = direct(v) ? 0 : products / v->TM + products / v->TN;
-  const int64_t stored = direct(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
-  const int64_t barriers = direct(v)      ? 0
+  const int64_t fragments = one_result(v) ? 0 : products / v->TM + products / v->TN;
+  const int64_t stored = one_result(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
+  const int64_t barriers = one_result(v)      ? 0
                            : v->uses_tma  ? 1                                /* the others are mbarriers */
                            : v->bufs >= 2 ? 1 + steps + 2 * (v->slice_k > 1) /* sum over sliced-K groups */
                                           : 2 * steps;
@@ -215,10 +215,10 @@ static int64_t conflicts_of(const sgemm_variant_info *v, transfer x, int64_t cou
   return v->bufs >= 3 && !x.k_major && x.MN < 32 ? count / 32 : 0;
 }
 
-/* Counters of the GEMV body with whole k-steps. Each of three vectors loads each element of the matrix once, and a
+/* Counters of the GEMV body with V = 4 and whole k-steps. Each of three vectors loads each element of the matrix once, and a
    quarter as many elements of the vector. The vector elements of a load are equal for all lanes, or are 512
    contiguous bytes, or have a stride of 3 and lie in one sector a lane. The sum over warps uses shared memory. */
-static void gemv_body(sgemm_variant variant) {
+static void gemv_vectors(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const int row = v->BM == 1, groups = 8; /* row 1: C is one row, and the matrix is B */
   const size s = {row ? 3 : 64, row ? 64 : 3, 4 * v->BK};
@@ -249,12 +249,78 @@ static void gemv_body(sgemm_variant variant) {
   }
 }
 
+/* Counters of the GEMV body with V = 1 and whole k-steps. A thread loads an element of the matrix and one of the vector
+   for each FMA. The vector's elements are consecutive, or have a stride of 3. */
+static void gemv_elements(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const int row = v->BM == 1, extent = v->BM * v->BN, slice_k = v->slice_k;
+  const size s = {row ? 3 : 2 * extent, row ? 2 * extent : 3, 2 * v->BK};
+  const int64_t products = s.m * s.n * s.k, tiles = s.m * s.n / extent, warps = v->threads / 32;
+  int ops;
+  for (ops = NN; ops <= TT; ops++) {
+    const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
+    const int k_major = row ? ops % 2 : ops / 2 == 0;    /* of the matrix */
+    const int contiguous = row ? ops / 2 == 0 : ops % 2; /* of the vector */
+    const int k = k_major ? (slice_k < 32 ? slice_k : 32) : extent < 32 ? 32 / extent : 1; /* that a warp loads */
+    const int64_t partials = k_major ? (slice_k + 31) / 32 : extent < 32 ? warps : slice_k;
+    const int64_t of_matrix = k_major ? (slice_k < 8 ? 32 : 4) : extent < 32 ? 8 : 4; /* sectors of a request */
+    const int64_t of_vector = ((contiguous ? 1 : 3) * k + 7) / 8;
+    COUNT(v, ops, &c, fma_threads, products);
+    COUNT(v, ops, &c, fma_instructions, products / 32);
+    COUNT(v, ops, &c, global_load_bytes, 8 * products);
+    COUNT(v, ops, &c, global_load_requests, products / 16);
+    COUNT(v, ops, &c, global_load_sectors, products / 32 * (of_matrix + of_vector));
+    COUNT(v, ops, &c, global_store_bytes, 4 * s.m * s.n);
+    COUNT(v, ops, &c, global_store_requests, tiles * ((extent + 31) / 32));
+    COUNT(v, ops, &c, global_store_sectors, tiles * (row ? (extent + 7) / 8 : extent / 2)); /* ldc 4 */
+    COUNT(v, ops, &c, shared_store_bytes, tiles * partials * extent * 4);
+    COUNT(v, ops, &c, shared_store_requests, tiles * warps);
+    COUNT(v, ops, &c, shared_store_wavefronts, tiles * warps);
+    COUNT(v, ops, &c, shared_load_bytes, tiles * partials * extent * 4);
+    COUNT(v, ops, &c, shared_load_requests, tiles * partials * ((extent + 31) / 32));
+    COUNT(v, ops, &c, shared_load_wavefronts, tiles * partials * ((extent + 31) / 32));
+    COUNT(v, ops, &c, barriers, tiles * warps);
+  }
+}
+
+static void gemv_body(sgemm_variant variant) {
+  if (sgemm_variant_get(variant)->V == 4)
+    gemv_vectors(variant);
+  else
+    gemv_elements(variant);
+}
+
+/* Counters of stage direct: TM elements of A, which are equal for all lanes, and one of B for TM FMAs. At edges all
+   lanes load, and the FMAs of k that do not exist multiply zeros. */
+static void direct_body(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const size whole = {2 * v->BM, 3 * v->BN, 2 * v->BK}, edge = {v->BM + 1, 2 * v->BN - 3, v->BK + 3};
+  const int64_t lanes = whole.m * whole.n / v->TM, edge_lanes = 4 * v->threads;
+  int ops;
+  for (ops = NN; ops <= TT; ops++) {
+    const sgemm_counts c = counts_of(variant, ops, whole, 0.0f), e = counts_of(variant, ops, edge, 0.0f);
+    COUNT(v, ops, &c, fma_threads, whole.m * whole.n * whole.k);
+    COUNT(v, ops, &c, global_load_bytes, 4 * lanes * (v->TM + 1) * whole.k);
+    COUNT(v, ops, &c, global_load_requests, lanes / 32 * (v->TM + 1) * whole.k);
+    COUNT(v, ops, &c, global_load_sectors, lanes / 32 * (v->TM + (ops % 2 ? 32 : 4)) * whole.k);
+    COUNT(v, ops, &c, global_store_bytes, 4 * whole.m * whole.n);
+    COUNT(v, ops, &c, global_store_requests, whole.m * whole.n / 32);
+    COUNT(v, ops, &c, global_store_sectors, whole.m * whole.n / 8);
+    COUNT(v, ops, &c, shared_load_bytes, 0);
+    COUNT(v, ops, &c, shared_store_bytes, 0);
+    COUNT(v, ops, &c, barriers, 0);
+    COUNT(v, ops, &e, fma_threads, edge_lanes * v->TM * 2 * v->BK);
+    COUNT(v, ops, &e, global_load_bytes, 4 * edge_lanes * (v->TM + 1) * edge.k);
+    COUNT(v, ops, &e, global_store_bytes, 4 * edge.m * edge.n);
+  }
+}
+
 /* Sizes that are multiples of the tile: every request is of a whole warp, every sector is whole, no bank conflicts. */
 static void tile_multiples(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
   const int64_t results = s.m * s.n, warp = 32 * v->V; /* elements of a request */
-  const int64_t of_a = direct(v) ? 0 : s.m * s.k * (s.n / v->BN), of_b = elements(v, s) - of_a;
+  const int64_t of_a = one_result(v) ? 0 : s.m * s.k * (s.n / v->BN), of_b = elements(v, s) - of_a;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
@@ -274,7 +340,7 @@ static void tile_multiples(sgemm_variant variant) {
     /* Without tiles a warp loads, for each k, 1 sector of the operand whose element is equal for all lanes. It loads 4
        sectors of the other operand if the lanes read neighbouring elements, 32 if each reads another row: 33 sectors
        for naive_nn, 5 for coalesced_nn. */
-    if (direct(v))
+    if (one_result(v))
       COUNT(v, ops, &c, global_load_sectors,
             results / 32 * s.k * (1 + ((lanes_along_m ? ops / 2 : 1 - ops % 2) ? 4 : 32)));
     else
@@ -293,8 +359,8 @@ static void tile_multiples(sgemm_variant variant) {
 static void wavefronts(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = whole_tiles(v);
-  const int64_t stored = direct(v) ? 0 : elements(v, s);
-  const int64_t of_a = direct(v) ? 0 : s.m * s.k * (s.n / v->BN);
+  const int64_t stored = one_result(v) ? 0 : elements(v, s);
+  const int64_t of_a = one_result(v) ? 0 : s.m * s.k * (s.n / v->BN);
   const int column = v->WN == v->TN, row = v->WM == v->TM || v->WM / v->TM * (v->WN / v->TN) > 32;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
@@ -475,7 +541,7 @@ static void edges(sgemm_variant variant) {
       stores(v, ops, s, &requests, &sectors);
       COUNT(v, ops, &c, global_store_requests, requests);
       COUNT(v, ops, &c, global_store_sectors, sectors);
-      if (!direct(v)) {
+      if (!one_result(v)) {
         f = loads_of(v, ops, s);
         COUNT(v, ops, &c, global_load_requests, f.requests);
         COUNT(v, ops, &c, global_load_sectors, f.sectors);
@@ -498,18 +564,21 @@ static void edges(sgemm_variant variant) {
 }
 
 /* Counters that cluster_k, split_k and stream_k add. k has 8 or 9 k-steps, so each block of a cluster has one. The sum
-   over a cluster stores each block's results to shared memory once more, and needs two more barriers. The second kernel
+   over a cluster stores each block's results to shared memory once more, and needs two more barriers. In gemv each block
+   stores its sums, and one block loads those of the others. The second kernel
    of split-K loads each partition once and stores C, with an FMA for each result if beta is not 0. */
 static void splits(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = {2 * v->BM, 3 * v->BN, 8 * v->BK};
   const int64_t results = s.m * s.n;
+  const int gemv = v->stage == SGEMM_STAGE_gemv;
   int ops, cluster_k, split_k;
   for (ops = NN; ops <= TT && can_split(v); ops++) {
     if (reduced() && (ops == NN || ops == TT) != variant % 2)
       continue;
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
-    for (cluster_k = 2; cluster_k <= 8 && v->cluster_split_k; cluster_k *= 2) {
+    /* gemv with V = 4 and 8 blocks would have half a step of 2 BK for each. */
+    for (cluster_k = 2; cluster_k <= (gemv && v->V == 4 ? 4 : 8) && v->cluster_split_k; cluster_k *= 2) {
       if (reduced() && cluster_k != 2 << ops % 3)
         continue;
       const sgemm_counts c = counts_of_plan(variant, cluster_k, 1, ops, s, 0.0f);
@@ -521,11 +590,15 @@ static void splits(sgemm_variant variant) {
       COUNT(v, ops, &c, global_load_sectors, one.global_load_sectors);
       COUNT(v, ops, &c, global_store_bytes, one.global_store_bytes);
       COUNT(v, ops, &c, global_store_requests, one.global_store_requests);
-      COUNT(v, ops, &c, shared_load_bytes, one.shared_load_bytes + 4 * (sums + results * cluster_k));
-      COUNT(v, ops, &c, shared_store_bytes, one.shared_store_bytes + 4 * (sums + results * cluster_k));
+      COUNT(v, ops, &c, shared_load_bytes,
+            gemv ? cluster_k * one.shared_load_bytes + 4 * results * (cluster_k - 1)
+                 : one.shared_load_bytes + 4 * (sums + results * cluster_k));
+      COUNT(v, ops, &c, shared_store_bytes,
+            gemv ? cluster_k * one.shared_store_bytes + 4 * results * cluster_k
+                 : one.shared_store_bytes + 4 * (sums + results * cluster_k));
       COUNT(v, ops, &c, shared_load_conflicts, one.shared_load_conflicts);
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
-      COUNT(v, ops, &c, barriers, warps * (1 + 8 / cluster_k + 2 + 2));
+      COUNT(v, ops, &c, barriers, warps * (gemv ? 3 : 1 + 8 / cluster_k + 2 + 2));
     }
     if (v->uses_tma) { /* six tiles: 4 units share two of them, with an odd number of k-steps; 7 units share all six */
       const size odd = {s.m, s.n, 9 * v->BK};
@@ -597,6 +670,7 @@ static void schedules(sgemm_variant variant) {
 #define TILES_doublebuffered TILED
 #define TILES_async TILED
 #define TILES_splitk TILED
+#define TILES_direct(variant) PROPERTY(direct_body, variant)
 #define TILES_gemv(variant) PROPERTY(gemv_body, variant)
 #define TILES_tma TILED
 #define VARIANT(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                       \
