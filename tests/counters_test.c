@@ -123,7 +123,7 @@ static int64_t skipped_k(const sgemm_variant_info *v, size s) {
    1/BN) for each result if the tiles divide the size. Without tiles it loads 2k for each result. */
 static int64_t elements(const sgemm_variant_info *v, size s) {
   return one_result(v) ? 2 * s.m * s.n * s.k
-                   : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
+                       : s.m * s.k * sgemm__ceil_div(s.n, v->BN) + s.k * s.n * sgemm__ceil_div(s.m, v->BM);
 }
 
 /* Floats that the sliced-K groups of a launch store to shared memory and load again for their sum. In stage tma the
@@ -149,7 +149,7 @@ static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_
   const int64_t blocks = v->uses_tma && tiles > v->resident ? v->resident : tiles;
   const int64_t fragments = one_result(v) ? 0 : products / v->TM + products / v->TN;
   const int64_t stored = one_result(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
-  const int64_t barriers = one_result(v)      ? 0
+  const int64_t barriers = one_result(v)  ? 0
                            : v->uses_tma  ? 1                                /* the others are mbarriers */
                            : v->bufs >= 2 ? 1 + steps + 2 * (v->slice_k > 1) /* sum over sliced-K groups */
                                           : 2 * steps;
@@ -259,8 +259,8 @@ static void gemv_elements(sgemm_variant variant) {
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
-    const int k_major = row ? ops % 2 : ops / 2 == 0;    /* of the matrix */
-    const int contiguous = row ? ops / 2 == 0 : ops % 2; /* of the vector */
+    const int k_major = row ? ops % 2 : ops / 2 == 0;                                      /* of the matrix */
+    const int contiguous = row ? ops / 2 == 0 : ops % 2;                                   /* of the vector */
     const int k = k_major ? (slice_k < 32 ? slice_k : 32) : extent < 32 ? 32 / extent : 1; /* that a warp loads */
     const int64_t partials = k_major ? (slice_k + 31) / 32 : extent < 32 ? warps : slice_k;
     const int64_t of_matrix = k_major ? (slice_k < 8 ? 32 : 4) : extent < 32 ? 8 : 4; /* sectors of a request */

@@ -920,7 +920,7 @@ Test(sweep, covers_pairs_in_the_quick_tier, .init = quick_tier) {
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     for (kind = EXACT; kind <= ROUNDING; kind++) {
       const sgemm_variant_info *info = sgemm_variant_get((sgemm_variant)v);
-      const int tile[3] = {info->BM > 1 ? info->BM : 4, info->BN > 1 ? info->BN : 4, info->BK > 1 ? info->BK : 8};
+      const int tile[3] = {swept_tile(info->BM), swept_tile(info->BN), swept_tile(info->BK)};
       int met[FACTORS][FACTORS][6][6] = {{{{0}}}}, i, x, y, a, b;
       problem q;
       for (i = 0; sweep(&q, (sgemm_variant)v, (enum data_kind)kind, i); i++) {

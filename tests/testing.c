@@ -448,6 +448,8 @@ static int64_t boundary_size(int tile, int i) {
   return sizes[i];
 }
 
+int swept_tile(int tile) { return tile == 1 ? 8 : tile == 2 ? 4 : tile; }
+
 /* A case of a sweep: for each factor the index of its value. */
 typedef struct factors {
   int m, n, k;   /* index for boundary_size() */
@@ -498,8 +500,8 @@ int sweep(problem *q, sgemm_variant variant, data_kind kind, int i) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const factors c = reduced() ? reduced_factors_of(i, kind) : factors_of(i);
   const int transposed = i % 2 ? SGEMM_T : SGEMM_C;
-  const int64_t m = boundary_size(v->BM > 1 ? v->BM : 4, c.m);
-  int64_t n = boundary_size(v->BN > 1 ? v->BN : 4, c.n), k = boundary_size(v->BK > 1 ? v->BK : 8, c.k);
+  const int64_t m = boundary_size(swept_tile(v->BM), c.m);
+  int64_t n = boundary_size(swept_tile(v->BN), c.n), k = boundary_size(swept_tile(v->BK), c.k);
   if (i >= (reduced() ? REDUCED_CASES : CASES))
     return 0;
   while (n == m)

@@ -116,6 +116,10 @@ const char *problem_fault(problem *q, const char *format, ...) __attribute__((fo
 /* 1 in the quick tier, which runs fewer cases; 0 with SGEMM_TEST_FULL=1 in the environment. */
 int reduced(void);
 
+/* The tile size whose boundaries a sweep takes for a variant's tile of `tile`: 8 for 1, 4 for 2. Tiles so small have no
+   five different sizes around them, and two operands of 4 would have equal ones. */
+int swept_tile(int tile);
+
 /* Sets case i of a variant's sweep; returns 0 if there is none. A sweep has 500 cases, in the quick tier 25. Each of m,
    n and k is one of 1, T - 1, T, T + 1 and 2T + 1, where T is the variant's tile size along it. Where two are equal, n
    or k grows by multiples of 5 until all three differ. The cases combine each op pair with each (alpha, beta) and each

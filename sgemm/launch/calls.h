@@ -195,13 +195,14 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
 }
 
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
-  enum { CLUSTER_LIMIT = 8, STEPS = 4 }; /* maximum blocks of a cluster; minimum k-steps of each */
+  enum { CLUSTER_LIMIT = 8, MARGIN = 2 }; /* maximum blocks of a cluster; k of each in multiples of its least k */
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   sgemm_device device;
   sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
   if (p != NULL && v != NULL && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {
     plan.cluster_k = CLUSTER_LIMIT;
-    while (plan.cluster_k > 1 && (STEPS * plan.cluster_k * v->BK > p->k || !sgemm__possible(&plan, &device)))
+    while (plan.cluster_k > 1 &&
+           (MARGIN * plan.cluster_k * sgemm__least_k(v) > (double)p->k || !sgemm__possible(&plan, &device)))
       plan.cluster_k /= 2;
   }
   return sgemm_run_plan(&plan, p, stream);

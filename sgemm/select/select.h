@@ -75,9 +75,11 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   }
 }
 
-/* The least k of a block that is one of several for a tile: two k-steps, of which a pipeline copies one while it
-   multiplies the other; one step in gemv, which has no tiles. */
-static inline double sgemm__least_k(const sgemm_variant_info *v) { return (v->bufs > 0 ? 2.0 : 1.0) * v->BK; }
+/* The least k of a block that is one of several for a tile. A pipeline copies one k-step while it multiplies another,
+   and a full step of gemv with V = 4 is 2 BK. gemv with V = 1 needs one step. */
+static inline double sgemm__least_k(const sgemm_variant_info *v) {
+  return (v->bufs > 0 || v->V == 4 ? 2.0 : 1.0) * v->BK;
+}
 
 /* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k
    (waves = 0); split-K with partitions that fill one or two waves; stream-K with a block for each slot, or with equally
@@ -96,9 +98,9 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   free_slots = r->slots / (r->tiles * plan->cluster_k);
   /* A block of a cluster has at least the k-steps of sgemm__least_k(), all blocks of a cluster are resident, and the
      blocks of the next smaller cluster size leave slots free. */
-  if (plan->cluster_k > 1 && (!v->cluster_split_k || device->code_arch < 90 ||
-                              plan->cluster_k * sgemm__least_k(v) > q->k || plan->cluster_k > slots ||
-                              2.0 * free_slots < 1.0))
+  if (plan->cluster_k > 1 &&
+      (!v->cluster_split_k || device->code_arch < 90 || plan->cluster_k * sgemm__least_k(v) > q->k ||
+       plan->cluster_k > slots || 2.0 * free_slots < 1.0))
     return -1;
   if (waves == 0)
     return 1;

@@ -135,7 +135,7 @@ SGEMM__DEVICE void sgemm__gemv_sum(const sgemm__args *p, const sgemm__tile *tile
     if (t < extent && sgemm__cluster_rank() == 0)
       for (rank = 1; rank < cluster_k; rank++)
         sum += sgemm__load_cluster(shared + t, rank);
-    sgemm__cluster_barrier(); /* no block exits while others read its shared memory */
+    sgemm__cluster_barrier(); /* a block that exits takes its shared memory with it */
     if (sgemm__cluster_rank() > 0)
       return;
   }
