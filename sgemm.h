@@ -66,9 +66,13 @@
 #ifndef SGEMM_H
 #define SGEMM_H
 
+#if defined(__CUDACC_RTC__)
+#include "sgemm/nvrtc.h" /* NVRTC has no host headers */
+#else
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#endif
 
 #if defined(__cplusplus) && __cplusplus < 201402L
 #error "sgemm.h needs C++14 or later"
@@ -87,6 +91,10 @@
 #define SGEMM__STRING(x) SGEMM__STRING2(x)
 #define SGEMM_VERSION_STRING                                                                                           \
   SGEMM__STRING(SGEMM_VERSION_MAJOR) "." SGEMM__STRING(SGEMM_VERSION_MINOR) "." SGEMM__STRING(SGEMM_VERSION_PATCH)
+
+#include "sgemm/variants.h" /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
+
+#if !defined(__CUDACC_RTC__) /* NVRTC compiles no host code: it reads the tables, the enums and the kernels */
 
 static inline int sgemm_version(void) { return SGEMM_VERSION; }
 
@@ -159,6 +167,8 @@ static inline const char *sgemm_status_string(sgemm_status status) {
   }
 }
 
+#endif
+
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
 /* cudaStream_t of the CUDA runtime, declared here so that C files need no CUDA header. NULL: the default stream. */
@@ -215,6 +225,8 @@ typedef struct sgemm_params {
   int mode;                   /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* pre-split operands from sgemm_prepare(); NULL: each call splits A or B */
 } sgemm_params;
+
+#if !defined(__CUDACC_RTC__)
 
 static inline int64_t sgemm__max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t sgemm__ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
@@ -283,8 +295,6 @@ typedef struct sgemm_device {
 } sgemm_device;
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
-
-#include "sgemm/variants.h" /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
 
 /* A variant of SGEMM_VARIANTS: its columns, and the sizes that follow from them. */
 typedef struct sgemm_variant_info {
@@ -569,6 +579,8 @@ static inline sgemm_status sgemm_cblas(int order, int trans_a, int trans_b, int6
   p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
   return sgemm_run(&p, stream);
 }
+
+#endif /* !__CUDACC_RTC__ */
 
 /* ---- Implementation ---------------------------------------------------------------------------------------------- */
 

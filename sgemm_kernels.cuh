@@ -15,15 +15,19 @@
 
 #include "sgemm/geometry.h"
 #include "sgemm/args.h"
+#if !defined(__CUDACC_RTC__)
 #include "sgemm/tensor_map.h"
+#endif
 
 /* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ------------------------------------------------------------------- */
 
 /* SGEMM__PRODUCTION_<value of the column prod> is 1 if this build compiles such variants without SGEMM_STAGE. nvcc
-   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. */
+   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. NVRTC compiles for one. */
 #define SGEMM__FIRST(a, ...) a
 #define SGEMM__LOWEST_ARCH(...) SGEMM__FIRST(__VA_ARGS__, ~)
-#if defined(__CUDA_ARCH_LIST__) && SGEMM__LOWEST_ARCH(__CUDA_ARCH_LIST__) < 800
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ < 800
+#define SGEMM__PRODUCTION_75 1
+#elif defined(__CUDA_ARCH_LIST__) && SGEMM__LOWEST_ARCH(__CUDA_ARCH_LIST__) < 800
 #define SGEMM__PRODUCTION_75 1
 #else
 #define SGEMM__PRODUCTION_75 0
@@ -48,21 +52,26 @@
 #undef SGEMM__X
 #endif
 
-/* SGEMM__DEFINED(stage) is 1 for the stages whose kernels this object defines. It declares the kernels of the
-   others. */
+/* SGEMM__DEFINED(stage) is 1 for the stages whose kernels this object defines. It declares the kernels of the others.
+   The part host defines the kernels that belong to no stage, and has the host code, if the compiler has host code. */
 #if !defined(SGEMM_PART)
 #define SGEMM__DEFINED(stage) 1
-#define SGEMM__WITH_HOST 1
+#define SGEMM__PART_HOST 1
 #define SGEMM__DEFINES_TENSOR SGEMM__WITH_TENSOR
 #else
 #define SGEMM__DEFINED(stage) SGEMM__SAME(SGEMM_PART, stage)
-#define SGEMM__WITH_HOST SGEMM__SAME(SGEMM_PART, host)
+#define SGEMM__PART_HOST SGEMM__SAME(SGEMM_PART, host)
 #define SGEMM__DEFINES_TENSOR SGEMM__SAME(SGEMM_PART, tensor)
 #define SGEMM__X(stage, ...) +SGEMM__SAME(SGEMM_PART, stage)
-#if SGEMM__WITH_HOST + SGEMM__DEFINES_TENSOR + (0 SGEMM_STAGES(SGEMM__X)) != 1
+#if SGEMM__PART_HOST + SGEMM__DEFINES_TENSOR + (0 SGEMM_STAGES(SGEMM__X)) != 1
 #error "SGEMM_PART is not a part: host, tensor, or a name of SGEMM_STAGES in sgemm/variants.h"
 #endif
 #undef SGEMM__X
+#endif
+#if defined(__CUDACC_RTC__)
+#define SGEMM__WITH_HOST 0
+#else
+#define SGEMM__WITH_HOST SGEMM__PART_HOST
 #endif
 
 /* SGEMM__IF(1)(...) expands to its arguments, SGEMM__IF(0)(...) to nothing. SGEMM__NOT(condition) is 1 or 0. */
@@ -153,7 +162,7 @@
 #include "sgemm/stages/stream_k.cuh"
 #include "sgemm/stages/tma_lanes.cuh"
 #include "sgemm/stages/tma.cuh"
-#if SGEMM__WITH_HOST
+#if SGEMM__PART_HOST
 #include "sgemm/stages/split_k_reduce.cuh"
 #endif
 #if SGEMM__DEFINES_TENSOR
@@ -174,7 +183,7 @@
 
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
-  static inline void SGEMM__CAT(name, _rules)(void) {                                                                  \
+  SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
     SGEMM__COLUMNS(stage, __VA_ARGS__, 0, 0)                                                                           \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
