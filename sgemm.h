@@ -34,6 +34,8 @@
      SGEMM_PART=name       the .cu file, compiled once  unset: one object holds everything. host: the table, the
                            for each part                selection and the launches. A stage's name or tensor: only the
                                                         kernels of that stage. The objects of all parts are linked
+     SGEMM_HOST_ONLY=1     the implementation file,     the selection and sgemm_plan_launches(), without kernels and
+                           as C or C++                  CUDA headers, for kernels that NVRTC compiles
      SGEMM_MODE=name       any file                     the mode of sgemm_params_init(); unset: SGEMM_STRICT
      SGEMM_CPU=1           the implementation file,     the CPU model in cpu/: the kernels without a GPU, slow and
                            as C11 by gcc or clang       exact, for tests and study
@@ -108,6 +110,8 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_PARAMS,         "params is NULL")                                                                      \
   X(SGEMM_ERROR_VARIANT,        "variant is not in SGEMM_VARIANTS, or tensor not in SGEMM_TENSOR_VARIANTS")            \
   X(SGEMM_ERROR_PLAN,           "the plan is NULL, or does not fit the variant, the device or the operands")           \
+  X(SGEMM_ERROR_DEVICE,         "device is NULL")                                                                      \
+  X(SGEMM_ERROR_LAUNCHES,       "count is NULL, or launches is NULL with a capacity")                                  \
   X(SGEMM_ERROR_WHICH,          "which is neither 'A' nor 'B'")                                                        \
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
@@ -133,7 +137,10 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_PREPARE_MEMORY, "memory for a prepared operand is NULL or not aligned to 16 bytes")                    \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
   X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
-  X(SGEMM_ERROR_UNAVAILABLE,    "CPU model: kernel resources and devices other than 0 are not available")              \
+  X(SGEMM_ERROR_TENSOR_MAP,     "the plan needs tensor maps, and encode is NULL or returned an error")                 \
+  X(SGEMM_ERROR_CAPACITY,       "capacity is smaller than the number of launches, which *count has")                   \
+  X(SGEMM_ERROR_UNAVAILABLE,    "CPU model: kernel resources and devices other than 0 are not available; "             \
+                                "SGEMM_HOST_ONLY: there is no device")                                                 \
   X(SGEMM_ERROR_MEMORY,         "CPU model: memory or a host thread for the fibers could not be allocated")            \
   X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block waited at different barriers, or some had exited")      \
   X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that no thread had written")         \
@@ -345,6 +352,26 @@ typedef struct sgemm_plan {
   int repack_a, repack_b; /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
 } sgemm_plan;
 
+/* One launch of a plan, for programs that launch kernels themselves: with the driver API, and kernels that NVRTC has
+   compiled. arguments has the layout of the kernel's parameters, for CU_LAUNCH_PARAM_BUFFER_POINTER. */
+enum { SGEMM_MAX_LAUNCHES = 6, SGEMM_MAX_ARGUMENT_BYTES = 448 };
+typedef struct sgemm_launch {
+  char kernel[64];                 /* the kernel's extern "C" name, as "sgemm_tiled_32x32x32_1x1_nn" */
+  const char *part;                /* the SGEMM_PART that has the kernel: a stage's name, "tensor" or "host" */
+  unsigned grid_x, grid_y, grid_z; /* blocks of the grid */
+  unsigned threads;                /* threads of a block, along x */
+  unsigned cluster;                /* blocks of a cluster, along x; 1: no cluster */
+  unsigned shared_bytes;           /* dynamic shared memory of a block; above 48 KiB the kernel needs an opt-in */
+  size_t argument_bytes;           /* bytes of the kernel's parameters */
+  unsigned char arguments[SGEMM_MAX_ARGUMENT_BYTES];
+} sgemm_launch;
+
+/* cuTensorMapEncodeTiled() of the CUDA driver API, with int for its enums: writes the 128 bytes of a tensor map to map
+   and returns 0 for success. A program passes (sgemm_tensor_map_encoder)cuTensorMapEncodeTiled. */
+typedef int (*sgemm_tensor_map_encoder)(void *map, int type, uint32_t rank, void *first, const uint64_t *sizes,
+                                        const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
+                                        int interleave, int swizzle, int promotion, int fill);
+
 /* ---- Calls: what the implementation file provides ---------------------------------------------------------------- */
 
 #ifdef __cplusplus
@@ -381,6 +408,15 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p);
 
 /* Bytes of workspace that a plan needs for p. INT64_MAX: the sizes are too large to run. */
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
+
+/* Writes to launches[0], launches[1], ... what sgemm_run_plan() would launch on a device, in order, and their number to
+   *count, at most SGEMM_MAX_LAUNCHES; 0 if there is nothing to compute. Launches nothing and queries no device.
+   device.code_arch and has_sm90a_code are those of the code that will run. p.workspace is the memory of the launches:
+   SGEMM_WORKSPACE_AUTO counts as none. encode: NULL, or for plans of tma the encoder. capacity: elements of launches,
+   which may be NULL for 0. With an error launches is untouched, and so is *count but for SGEMM_ERROR_CAPACITY.
+   Errors: those of sgemm_run_plan(), without those of CUDA; SGEMM_ERROR_DEVICE, _LAUNCHES, _TENSOR_MAP, _CAPACITY. */
+sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
+                                 sgemm_tensor_map_encoder encode, sgemm_launch *launches, int capacity, int *count);
 
 /* Writes a line on a plan for p, at most `size` bytes with the final 0, and returns the whole line's length, as does
    snprintf(): variants, launches, workspace, estimate, and why a tensor mode is not taken. Size 0: text may be NULL. */

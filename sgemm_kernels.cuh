@@ -22,10 +22,13 @@
 /* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ------------------------------------------------------------------- */
 
 /* SGEMM__PRODUCTION_<value of the column prod> is 1 if this build compiles such variants without SGEMM_STAGE. nvcc
-   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. NVRTC compiles for one. */
+   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. NVRTC compiles for one.
+   SGEMM_HOST_ONLY serves any device. */
 #define SGEMM__FIRST(a, ...) a
 #define SGEMM__LOWEST_ARCH(...) SGEMM__FIRST(__VA_ARGS__, ~)
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ < 800
+#if defined(SGEMM_HOST_ONLY) && SGEMM_HOST_ONLY
+#define SGEMM__PRODUCTION_75 1
+#elif defined(__CUDACC_RTC__) && __CUDA_ARCH__ < 800
 #define SGEMM__PRODUCTION_75 1
 #elif defined(__CUDA_ARCH_LIST__) && SGEMM__LOWEST_ARCH(__CUDA_ARCH_LIST__) < 800
 #define SGEMM__PRODUCTION_75 1
@@ -82,17 +85,40 @@
 #define SGEMM__NOT_1 0
 #define SGEMM__NOT(condition) SGEMM__CAT(SGEMM__NOT_, condition)
 
+/* kernel(stage, name, ...) for the four pairs of ops. */
+// clang-format off
+#define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
+  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0)                                                              \
+  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1)                                                              \
+  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0)                                                              \
+  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1)
+// clang-format on
+
 /* ---- Primitives and device functions ----------------------------------------------------------------------------- */
 
-#if defined(__CUDACC__)
+#if defined(SGEMM_HOST_ONLY) && SGEMM_HOST_ONLY
+#define SGEMM__WITH_KERNELS 0
+#if defined(SGEMM_CPU) && SGEMM_CPU
+#error "SGEMM_HOST_ONLY=1 has no kernels, SGEMM_CPU=1 has those of the CPU model: define one of them"
+#endif
+#else
+#define SGEMM__WITH_KERNELS 1
+#endif
+
+#if !SGEMM__WITH_KERNELS
+typedef const char *sgemm__kernel; /* the kernel table has names */
+#define SGEMM__KERNEL_POINTER(name) #name
+#elif defined(__CUDACC__)
 #include "sgemm/device/cuda.cuh"
 #include "sgemm/device/hopper.cuh"
 #include "sgemm/device/mma.cuh"
 #elif defined(SGEMM_CPU) && SGEMM_CPU
 #include "cpu/sgemm_cpu.h"
 #else
-#error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
+#error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or goes with SGEMM_CPU=1 or SGEMM_HOST_ONLY=1"
 #endif
+
+#if SGEMM__WITH_KERNELS
 
 #include "sgemm/device/tile.cuh"
 #include "sgemm/device/load.cuh"
@@ -175,12 +201,6 @@
 /* ---- Definitions: one kernel for each variant and pair of ops ---------------------------------------------------- */
 
 // clang-format off
-#define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
-  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0)                                                              \
-  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1)                                                              \
-  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0)                                                              \
-  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1)
-
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
@@ -227,6 +247,8 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 #undef SGEMM__Y
 #endif
 
+#endif /* SGEMM__WITH_KERNELS */
+
 #if SGEMM__WITH_HOST
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
@@ -239,6 +261,7 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
+#if SGEMM__WITH_KERNELS
 /* The kernels that belong to no strict variant, in the order of their numbers in sgemm/args.h. */
 #define SGEMM__X(format, terms, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
@@ -249,6 +272,7 @@ static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM
                                   SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
 #undef SGEMM__X
 #undef SGEMM__Y
+#endif
 
 #endif /* SGEMM__WITH_HOST */
 
