@@ -1,4 +1,5 @@
-/* sgemm/launch/device_none.h: no device, for SGEMM_HOST_ONLY. The calls that need one return SGEMM_ERROR_UNAVAILABLE. */
+/* sgemm/launch/device_none.h: no device, for SGEMM_HOST_ONLY. The calls that need one return
+   SGEMM_ERROR_UNAVAILABLE. */
 #ifndef SGEMM_LAUNCH_DEVICE_NONE_H
 #define SGEMM_LAUNCH_DEVICE_NONE_H
 
