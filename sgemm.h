@@ -34,6 +34,8 @@
      SGEMM_PART=name       the .cu file, compiled once  unset: one object holds everything. host: the table, the
                            for each part                selection and the launches. A stage's name or tensor: only the
                                                         kernels of that stage. The objects of all parts are linked
+     SGEMM_HOST_ONLY=1     the implementation file,     the selection and sgemm_plan_launches(), without kernels and
+                           as C or C++                  CUDA headers, for kernels that NVRTC compiles
      SGEMM_MODE=name       any file                     the mode of sgemm_params_init(); unset: SGEMM_STRICT
      SGEMM_CPU=1           the implementation file,     the CPU model in cpu/: the kernels without a GPU, slow and
                            as C11 by gcc or clang       exact, for tests and study
@@ -61,14 +63,18 @@
        shared-memory opt-in, the address of cuTensorMapEncodeTiled, the memory pools of SGEMM_WORKSPACE_AUTO and, for
        each host thread, the plans of its last calls, and nothing else.
 
-   CONTENTS   Version . Status . Parameters . Device . Variants . Plans . Calls . Helpers . Occupancy . Checks .
-              Wrappers. docs/api.md has an example for each function. */
+   CONTENTS   Version . Status . Parameters . Device . Variants . Plans . Calls . Helpers . Checks . Wrappers.
+              docs/api.md has an example for each function. */
 #ifndef SGEMM_H
 #define SGEMM_H
 
+#if defined(__CUDACC_RTC__)
+#include "sgemm/nvrtc.h" /* NVRTC has no host headers */
+#else
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#endif
 
 #if defined(__cplusplus) && __cplusplus < 201402L
 #error "sgemm.h needs C++14 or later"
@@ -88,6 +94,10 @@
 #define SGEMM_VERSION_STRING                                                                                           \
   SGEMM__STRING(SGEMM_VERSION_MAJOR) "." SGEMM__STRING(SGEMM_VERSION_MINOR) "." SGEMM__STRING(SGEMM_VERSION_PATCH)
 
+#include "sgemm/variants.h" /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
+
+#if !defined(__CUDACC_RTC__) /* NVRTC compiles no host code: it reads the tables, the enums and the kernels */
+
 static inline int sgemm_version(void) { return SGEMM_VERSION; }
 
 /* ---- Status ------------------------------------------------------------------------------------------------------ */
@@ -100,6 +110,8 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_PARAMS,         "params is NULL")                                                                      \
   X(SGEMM_ERROR_VARIANT,        "variant is not in SGEMM_VARIANTS, or tensor not in SGEMM_TENSOR_VARIANTS")            \
   X(SGEMM_ERROR_PLAN,           "the plan is NULL, or does not fit the variant, the device or the operands")           \
+  X(SGEMM_ERROR_DEVICE,         "device is NULL")                                                                      \
+  X(SGEMM_ERROR_LAUNCHES,       "count is NULL, or launches is NULL with a capacity")                                  \
   X(SGEMM_ERROR_WHICH,          "which is neither 'A' nor 'B'")                                                        \
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
@@ -125,7 +137,10 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_PREPARE_MEMORY, "memory for a prepared operand is NULL or not aligned to 16 bytes")                    \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
   X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
-  X(SGEMM_ERROR_UNAVAILABLE,    "CPU model: kernel resources and devices other than 0 are not available")              \
+  X(SGEMM_ERROR_TENSOR_MAP,     "the plan needs tensor maps, and encode is NULL or returned an error")                 \
+  X(SGEMM_ERROR_CAPACITY,       "capacity is smaller than the number of launches, which *count has")                   \
+  X(SGEMM_ERROR_UNAVAILABLE,    "CPU model: kernel resources and devices other than 0 are not available; "             \
+                                "SGEMM_HOST_ONLY: there is no device")                                                 \
   X(SGEMM_ERROR_MEMORY,         "CPU model: memory or a host thread for the fibers could not be allocated")            \
   X(SGEMM_ERROR_DIVERGENCE,     "CPU model: threads of a block waited at different barriers, or some had exited")      \
   X(SGEMM_ERROR_UNWRITTEN,      "CPU model: a thread read a word of shared memory that no thread had written")         \
@@ -158,6 +173,8 @@ static inline const char *sgemm_status_string(sgemm_status status) {
                                     : "not a status of sgemm";
   }
 }
+
+#endif
 
 /* ---- Parameters -------------------------------------------------------------------------------------------------- */
 
@@ -215,6 +232,8 @@ typedef struct sgemm_params {
   int mode;                   /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* pre-split operands from sgemm_prepare(); NULL: each call splits A or B */
 } sgemm_params;
+
+#if !defined(__CUDACC_RTC__)
 
 static inline int64_t sgemm__max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t sgemm__ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
@@ -284,8 +303,6 @@ typedef struct sgemm_device {
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */
 
-#include "sgemm/variants.h" /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
-
 /* A variant of SGEMM_VARIANTS: its columns, and the sizes that follow from them. */
 typedef struct sgemm_variant_info {
   const char *name;       /* as "sgemm_tiled_32x32x32_1x1"; kernels append _nn, _nt, _tn, _tt for the ops of A and B */
@@ -335,6 +352,26 @@ typedef struct sgemm_plan {
   int repack_a, repack_b; /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
 } sgemm_plan;
 
+/* One launch of a plan, for programs that launch kernels themselves: with the driver API, and kernels that NVRTC has
+   compiled. arguments has the layout of the kernel's parameters, for CU_LAUNCH_PARAM_BUFFER_POINTER. */
+enum { SGEMM_MAX_LAUNCHES = 6, SGEMM_MAX_ARGUMENT_BYTES = 448 };
+typedef struct sgemm_launch {
+  char kernel[64];                 /* the kernel's extern "C" name, as "sgemm_tiled_32x32x32_1x1_nn" */
+  const char *part;                /* the SGEMM_PART that has the kernel: a stage's name, "tensor" or "host" */
+  unsigned grid_x, grid_y, grid_z; /* blocks of the grid */
+  unsigned threads;                /* threads of a block, along x */
+  unsigned cluster;                /* blocks of a cluster, along x; 1: no cluster */
+  unsigned shared_bytes;           /* dynamic shared memory of a block; above 48 KiB the kernel needs an opt-in */
+  size_t argument_bytes;           /* bytes of the kernel's parameters */
+  unsigned char arguments[SGEMM_MAX_ARGUMENT_BYTES];
+} sgemm_launch;
+
+/* cuTensorMapEncodeTiled() of the CUDA driver API, with int for its enums: writes the 128 bytes of a tensor map to map
+   and returns 0 for success. A program passes (sgemm_tensor_map_encoder)cuTensorMapEncodeTiled. */
+typedef int (*sgemm_tensor_map_encoder)(void *map, int type, uint32_t rank, void *first, const uint64_t *sizes,
+                                        const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
+                                        int interleave, int swizzle, int promotion, int fill);
+
 /* ---- Calls: what the implementation file provides ---------------------------------------------------------------- */
 
 #ifdef __cplusplus
@@ -371,6 +408,15 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p);
 
 /* Bytes of workspace that a plan needs for p. INT64_MAX: the sizes are too large to run. */
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
+
+/* Writes to launches[0], launches[1], ... what sgemm_run_plan() would launch on a device, in order, and their number to
+   *count, at most SGEMM_MAX_LAUNCHES; 0 if there is nothing to compute. Launches nothing and queries no device.
+   device.code_arch and has_sm90a_code are those of the code that will run. p.workspace is the memory of the launches:
+   SGEMM_WORKSPACE_AUTO counts as none. encode: NULL, or for plans of tma the encoder. capacity: elements of launches,
+   which may be NULL for 0. With an error launches is untouched, and so is *count but for SGEMM_ERROR_CAPACITY.
+   Errors: those of sgemm_run_plan(), without those of CUDA; SGEMM_ERROR_DEVICE, _LAUNCHES, _TENSOR_MAP, _CAPACITY. */
+sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
+                                 sgemm_tensor_map_encoder encode, sgemm_launch *launches, int capacity, int *count);
 
 /* Writes a line on a plan for p, at most `size` bytes with the final 0, and returns the whole line's length, as does
    snprintf(): variants, launches, workspace, estimate, and why a tensor mode is not taken. Size 0: text may be NULL. */
@@ -438,127 +484,7 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 
 /* ---- Helpers ----------------------------------------------------------------------------------------------------- */
 
-/* FLOP of a multiplication by convention (BLAS): 2 m n k, a multiplication and an addition for each k of each dot
-   product. With alpha and beta the exact count is m n (2k + 3). A double, because 2 m n k reaches 2^63 for squares of
-   1.7 million. */
-static inline double sgemm_flops(int64_t m, int64_t n, int64_t k) { return 2.0 * (double)m * (double)n * (double)k; }
-
-/* The minimum of bytes that a multiplication moves, 4 per element: A and B are read once, C is written once, and C is
-   read once if beta is not 0. */
-static inline double sgemm_min_bytes(int64_t m, int64_t n, int64_t k, float beta) {
-  const double mn = (double)m * (double)n;
-  return 4.0 * ((double)m * (double)k + (double)k * (double)n + mn + (beta != 0.0f ? mn : 0.0));
-}
-
-/* Arithmetic intensity in FLOP per byte: for squares of n, n/8 if beta is not 0, n/6 if it is. 0 if bytes is 0. */
-static inline double sgemm_intensity(double flops, double bytes) { return bytes > 0.0 ? flops / bytes : 0.0; }
-
-/* The ridge of the roofline in FLOP per byte: the intensity at which a GPU of peak_gflops (GFLOP/s) and bandwidth_gbs
-   (GB/s) passes from memory-bound to compute-bound. Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4),
-   2009. */
-static inline double sgemm_ridge(double peak_gflops, double bandwidth_gbs) { return peak_gflops / bandwidth_gbs; }
-
-/* GFLOP/s that the roofline allows at an intensity in FLOP per byte: min(peak, bandwidth * intensity). Source: Williams
-   et al., 2009. */
-static inline double sgemm_attainable(double peak_gflops, double bandwidth_gbs, double intensity) {
-  const double slope = bandwidth_gbs * intensity;
-  return slope < peak_gflops ? slope : peak_gflops;
-}
-
-typedef enum sgemm_bound { SGEMM_BOUND_MEMORY, SGEMM_BOUND_COMPUTE } sgemm_bound;
-
-/* The bound of the roofline at an intensity in FLOP per byte; the ridge itself is compute-bound. Source: Williams et
-   al., 2009. */
-static inline sgemm_bound sgemm_bound_at(double peak_gflops, double bandwidth_gbs, double intensity) {
-  return bandwidth_gbs * intensity < peak_gflops ? SGEMM_BOUND_MEMORY : SGEMM_BOUND_COMPUTE;
-}
-
-/* Rates of one measured call. A percentage is 0 if its reference is unknown. */
-typedef struct sgemm_metrics {
-  double elapsed_ms;        /* milliseconds */
-  double gflops;            /* GFLOP/s: sgemm_flops() of all the batch over the time */
-  double bandwidth_gbs;     /* GB/s: sgemm_min_bytes() of all the batch over the time, a lower bound of the traffic */
-  double intensity;         /* FLOP per byte: sgemm_flops() over sgemm_min_bytes() */
-  double percent_of_peak;   /* 100 * gflops / peak_gflops */
-  double percent_of_cublas; /* 100 * cublas_ms / elapsed_ms */
-} sgemm_metrics;
-
-/* Metrics of the call p, which took elapsed_ms > 0 milliseconds. peak_gflops: peak in GFLOP/s; cublas_ms: milliseconds
-   of cuBLAS; 0: unknown. */
-static inline sgemm_metrics sgemm_metrics_of(const sgemm_params *p, double elapsed_ms, double peak_gflops,
-                                             double cublas_ms) {
-  const double flops = sgemm_flops(p->m, p->n, p->k) * (double)p->batch;
-  const double bytes = sgemm_min_bytes(p->m, p->n, p->k, p->beta) * (double)p->batch;
-  sgemm_metrics r;
-  r.elapsed_ms = elapsed_ms;
-  r.gflops = flops / elapsed_ms * 1e-6;
-  r.bandwidth_gbs = bytes / elapsed_ms * 1e-6;
-  r.intensity = sgemm_intensity(flops, bytes);
-  r.percent_of_peak = peak_gflops > 0.0 ? 100.0 * r.gflops / peak_gflops : 0.0;
-  r.percent_of_cublas = cublas_ms > 0.0 ? 100.0 * cublas_ms / elapsed_ms : 0.0;
-  return r;
-}
-
-/* One line: "label: 7.0500 ms, 19495 GFLOP/s, ...". Returns fprintf's result. */
-static inline int sgemm_metrics_print(FILE *file, const char *label, const sgemm_metrics *r) {
-  return fprintf(file, "%s: %.4f ms, %.0f GFLOP/s, %.1f GB/s, %.1f FLOP/byte, %.1f %% of peak, %.1f %% of cuBLAS\n",
-                 label, r->elapsed_ms, r->gflops, r->bandwidth_gbs, r->intensity, r->percent_of_peak,
-                 r->percent_of_cublas);
-}
-
-/* ---- Occupancy --------------------------------------------------------------------------------------------------- */
-
-typedef enum sgemm_limit {
-  SGEMM_LIMIT_THREADS,
-  SGEMM_LIMIT_BLOCKS,
-  SGEMM_LIMIT_REGISTERS,
-  SGEMM_LIMIT_SHARED
-} sgemm_limit;
-
-typedef struct sgemm_occupancy {
-  int blocks;        /* resident blocks on an SM */
-  int warps;         /* resident warps on an SM */
-  double fraction;   /* resident warps over the maximum of the SM, 0 to 1 */
-  sgemm_limit limit; /* the resource that leaves no room for one more block */
-} sgemm_occupancy;
-
-/* Occupancy of a kernel: threads of a block (1 to 1024), registers of a thread (1 to 255), bytes of shared memory of a
-   block. An SM allocates the registers of a warp in units of 256, from one of its four partitions, and shared memory in
-   units of 128 bytes (CUDA C++ Programming Guide, "Compute Capabilities"). */
-static inline sgemm_occupancy sgemm_occupancy_of(const sgemm_device *d, int threads, int registers, int64_t shared) {
-  const int warps = (threads + 31) / 32;
-  const int warp_registers = (registers * 32 + 255) / 256 * 256;
-  const int64_t block_shared = (shared + d->shared_reserved + 127) / 128 * 128;
-  int64_t fit[4];
-  sgemm_occupancy r;
-  fit[SGEMM_LIMIT_THREADS] = d->threads_per_sm / (warps * 32);
-  fit[SGEMM_LIMIT_BLOCKS] = d->blocks_per_sm;
-  fit[SGEMM_LIMIT_REGISTERS] = (int64_t)(d->registers_per_sm / 4 / warp_registers) * 4 / warps;
-  fit[SGEMM_LIMIT_SHARED] = block_shared > 0 ? d->shared_per_sm / block_shared : d->blocks_per_sm;
-  r.limit = SGEMM_LIMIT_THREADS;
-  if (fit[SGEMM_LIMIT_BLOCKS] < fit[r.limit])
-    r.limit = SGEMM_LIMIT_BLOCKS;
-  if (fit[SGEMM_LIMIT_REGISTERS] < fit[r.limit])
-    r.limit = SGEMM_LIMIT_REGISTERS;
-  if (fit[SGEMM_LIMIT_SHARED] < fit[r.limit])
-    r.limit = SGEMM_LIMIT_SHARED;
-  r.blocks = (int)fit[r.limit];
-  r.warps = r.blocks * warps;
-  r.fraction = (double)(r.warps * 32) / d->threads_per_sm;
-  return r;
-}
-
-/* Occupancy of a variant's kernel on a device, from the kernel's resources on the current device. Errors: those of
-   sgemm_kernel_resources(). */
-static inline sgemm_status sgemm_variant_occupancy(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b,
-                                                   const sgemm_device *device, sgemm_occupancy *out) {
-  int registers;
-  int64_t shared, local;
-  const sgemm_status status = sgemm_kernel_resources(variant, op_a, op_b, &registers, &shared, &local);
-  if (status == SGEMM_SUCCESS)
-    *out = sgemm_occupancy_of(device, sgemm_variant_get(variant)->threads, registers, shared);
-  return status;
-}
+#include "sgemm/helpers.h" /* FLOP, bytes, roofline, metrics, occupancy */
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
@@ -689,6 +615,8 @@ static inline sgemm_status sgemm_cblas(int order, int trans_a, int trans_b, int6
   p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
   return sgemm_run(&p, stream);
 }
+
+#endif /* !__CUDACC_RTC__ */
 
 /* ---- Implementation ---------------------------------------------------------------------------------------------- */
 

@@ -15,15 +15,22 @@
 
 #include "sgemm/geometry.h"
 #include "sgemm/args.h"
+#if !defined(__CUDACC_RTC__)
 #include "sgemm/tensor_map.h"
+#endif
 
 /* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ------------------------------------------------------------------- */
 
 /* SGEMM__PRODUCTION_<value of the column prod> is 1 if this build compiles such variants without SGEMM_STAGE. nvcc
-   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. */
+   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. NVRTC compiles for one.
+   SGEMM_HOST_ONLY serves any device. */
 #define SGEMM__FIRST(a, ...) a
 #define SGEMM__LOWEST_ARCH(...) SGEMM__FIRST(__VA_ARGS__, ~)
-#if defined(__CUDA_ARCH_LIST__) && SGEMM__LOWEST_ARCH(__CUDA_ARCH_LIST__) < 800
+#if defined(SGEMM_HOST_ONLY) && SGEMM_HOST_ONLY
+#define SGEMM__PRODUCTION_75 1
+#elif defined(__CUDACC_RTC__) && __CUDA_ARCH__ < 800
+#define SGEMM__PRODUCTION_75 1
+#elif defined(__CUDA_ARCH_LIST__) && SGEMM__LOWEST_ARCH(__CUDA_ARCH_LIST__) < 800
 #define SGEMM__PRODUCTION_75 1
 #else
 #define SGEMM__PRODUCTION_75 0
@@ -48,21 +55,26 @@
 #undef SGEMM__X
 #endif
 
-/* SGEMM__DEFINED(stage) is 1 for the stages whose kernels this object defines. It declares the kernels of the
-   others. */
+/* SGEMM__DEFINED(stage) is 1 for the stages whose kernels this object defines. It declares the kernels of the others.
+   The part host defines the kernels that belong to no stage, and has the host code, if the compiler has host code. */
 #if !defined(SGEMM_PART)
 #define SGEMM__DEFINED(stage) 1
-#define SGEMM__WITH_HOST 1
+#define SGEMM__PART_HOST 1
 #define SGEMM__DEFINES_TENSOR SGEMM__WITH_TENSOR
 #else
 #define SGEMM__DEFINED(stage) SGEMM__SAME(SGEMM_PART, stage)
-#define SGEMM__WITH_HOST SGEMM__SAME(SGEMM_PART, host)
+#define SGEMM__PART_HOST SGEMM__SAME(SGEMM_PART, host)
 #define SGEMM__DEFINES_TENSOR SGEMM__SAME(SGEMM_PART, tensor)
 #define SGEMM__X(stage, ...) +SGEMM__SAME(SGEMM_PART, stage)
-#if SGEMM__WITH_HOST + SGEMM__DEFINES_TENSOR + (0 SGEMM_STAGES(SGEMM__X)) != 1
+#if SGEMM__PART_HOST + SGEMM__DEFINES_TENSOR + (0 SGEMM_STAGES(SGEMM__X)) != 1
 #error "SGEMM_PART is not a part: host, tensor, or a name of SGEMM_STAGES in sgemm/variants.h"
 #endif
 #undef SGEMM__X
+#endif
+#if defined(__CUDACC_RTC__)
+#define SGEMM__WITH_HOST 0
+#else
+#define SGEMM__WITH_HOST SGEMM__PART_HOST
 #endif
 
 /* SGEMM__IF(1)(...) expands to its arguments, SGEMM__IF(0)(...) to nothing. SGEMM__NOT(condition) is 1 or 0. */
@@ -73,17 +85,40 @@
 #define SGEMM__NOT_1 0
 #define SGEMM__NOT(condition) SGEMM__CAT(SGEMM__NOT_, condition)
 
+/* kernel(stage, name, ...) for the four pairs of ops. */
+// clang-format off
+#define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
+  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0)                                                              \
+  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1)                                                              \
+  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0)                                                              \
+  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1)
+// clang-format on
+
 /* ---- Primitives and device functions ----------------------------------------------------------------------------- */
 
-#if defined(__CUDACC__)
+#if defined(SGEMM_HOST_ONLY) && SGEMM_HOST_ONLY
+#define SGEMM__WITH_KERNELS 0
+#if defined(SGEMM_CPU) && SGEMM_CPU
+#error "SGEMM_HOST_ONLY=1 has no kernels, SGEMM_CPU=1 has those of the CPU model: define one of them"
+#endif
+#else
+#define SGEMM__WITH_KERNELS 1
+#endif
+
+#if !SGEMM__WITH_KERNELS
+typedef const char *sgemm__kernel; /* the kernel table has names */
+#define SGEMM__KERNEL_POINTER(name) #name
+#elif defined(__CUDACC__)
 #include "sgemm/device/cuda.cuh"
 #include "sgemm/device/hopper.cuh"
 #include "sgemm/device/mma.cuh"
 #elif defined(SGEMM_CPU) && SGEMM_CPU
 #include "cpu/sgemm_cpu.h"
 #else
-#error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
+#error "SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or goes with SGEMM_CPU=1 or SGEMM_HOST_ONLY=1"
 #endif
+
+#if SGEMM__WITH_KERNELS
 
 #include "sgemm/device/tile.cuh"
 #include "sgemm/device/load.cuh"
@@ -153,7 +188,7 @@
 #include "sgemm/stages/stream_k.cuh"
 #include "sgemm/stages/tma_lanes.cuh"
 #include "sgemm/stages/tma.cuh"
-#if SGEMM__WITH_HOST
+#if SGEMM__PART_HOST
 #include "sgemm/stages/split_k_reduce.cuh"
 #endif
 #if SGEMM__DEFINES_TENSOR
@@ -166,15 +201,9 @@
 /* ---- Definitions: one kernel for each variant and pair of ops ---------------------------------------------------- */
 
 // clang-format off
-#define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
-  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0)                                                              \
-  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1)                                                              \
-  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0)                                                              \
-  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1)
-
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
-  static inline void SGEMM__CAT(name, _rules)(void) {                                                                  \
+  SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
     SGEMM__COLUMNS(stage, __VA_ARGS__, 0, 0)                                                                           \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
@@ -218,6 +247,8 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 #undef SGEMM__Y
 #endif
 
+#endif /* SGEMM__WITH_KERNELS */
+
 #if SGEMM__WITH_HOST
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
@@ -230,6 +261,7 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
+#if SGEMM__WITH_KERNELS
 /* The kernels that belong to no strict variant, in the order of their numbers in sgemm/args.h. */
 #define SGEMM__X(format, terms, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
@@ -240,6 +272,7 @@ static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM
                                   SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
 #undef SGEMM__X
 #undef SGEMM__Y
+#endif
 
 #endif /* SGEMM__WITH_HOST */
 

@@ -14,6 +14,13 @@
 #define SGEMM__ASSERT(condition, sentence) _Static_assert(condition, sentence);
 #endif
 
+/* SGEMM__ALIGNED(bytes) begins the definition of a variable with this alignment. */
+#if defined(__cplusplus)
+#define SGEMM__ALIGNED(bytes) alignas(bytes)
+#else
+#define SGEMM__ALIGNED(bytes) _Alignas(bytes)
+#endif
+
 /* [symbol] sgemm_tiled_32x32x32_1x1 */
 #define SGEMM__NAME(stage, BM, BN, BK, TM, TN) sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN
 

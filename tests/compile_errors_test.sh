@@ -148,10 +148,13 @@ illegal "$not_a_part" gcc -x c $emit $model -DSGEMM_PART=hosts
 illegal "$not_a_part" gcc -x c $emit $model -DSGEMM_PART=
 illegal "$not_a_part" nvcc $emit -DSGEMM_PART=all
 
-no_backend="SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or with SGEMM_CPU=1 in one for the CPU model"
+no_backend="SGEMM_IMPLEMENTATION belongs in a file that nvcc compiles, or goes with SGEMM_CPU=1 or SGEMM_HOST_ONLY=1"
 illegal "$no_backend" gcc -x c $emit
 illegal "$no_backend" gcc -x c $emit -DSGEMM_CPU=0
 illegal "$no_backend" g++ -x c++ $emit
+
+illegal "SGEMM_HOST_ONLY=1 has no kernels, SGEMM_CPU=1 has those of the CPU model: define one of them" \
+  gcc -x c $emit $model -DSGEMM_HOST_ONLY=1
 
 illegal "the CPU model is C11: compile cpu/sgemm.c as C" g++ -x c++ $emit $model
 

@@ -39,6 +39,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   sgemm_occupancy occupancy = sgemm_occupancy_of(device, 256, 128, 4096);
   sgemm_device current;
   sgemm_plan plan;
+  sgemm_launch launch;
   uint32_t reason;
   int64_t bytes, shared, local;
   int registers;
@@ -58,6 +59,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_workspace_query(&p, &bytes);
   sum += (double)(bytes + sgemm_plan_workspace(&plan, &p)) + sgemm_plan_estimate(&plan, &p, &current);
   bits |= sgemm_plan_describe(&plan, &p, &current, NULL, 0);
+  bits |= sgemm_plan_launches(&plan, &p, &current, NULL, &launch, 1, &registers);
   bits |= sgemm_run_plan(&plan, &p, stream);
   bits |= sgemm_tensor_variant_get(plan.tensor) != NULL;
   sum += (double)sgemm_prepared_bytes(&p, 'A');

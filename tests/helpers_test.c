@@ -25,6 +25,7 @@ static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 #include "sgemm/launch/device.h"
 #include "sgemm/launch/grid.h"
 #include "sgemm/launch/recent.h"
+#include "sgemm/launch/target.h"
 #include "sgemm/launch/sequence.h"
 #include "sgemm/launch/calls.h"
 #include "sgemm/launch/describe.h"

@@ -4,8 +4,10 @@
 #ifndef SGEMM_DEVICE_CUDA_CUH
 #define SGEMM_DEVICE_CUDA_CUH
 
+#if !defined(__CUDACC_RTC__)
 #include <cuda.h> /* CUtensorMap; the driver library is not linked */
 #include <cuda_runtime.h>
+#endif
 
 /* Maximum resident threads per SM (CUDA C++ Programming Guide, "Compute Capabilities"). The column `blocks` of a
    variant assumes 2048 threads; SGEMM__BLOCKS() clips it where an architecture has fewer. */

@@ -9,8 +9,8 @@
 #define SGEMM__HAS_SM90A 0
 #endif
 
-/* nvcc prints the message once for each build that has code for sm_90 without the letter a. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !SGEMM__HAS_SM90A && SGEMM__WITH_HOST && SGEMM__ENABLED(tma, 1)
+/* The compiler prints the message once for each build that has code for sm_90 without the letter a. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !SGEMM__HAS_SM90A && SGEMM__PART_HOST && SGEMM__ENABLED(tma, 1)
 #pragma message("sgemm: code for sm_90 lacks the stage tma and the wgmma kernels. For Hopper GPUs compile for sm_90a")
 #endif
 
@@ -78,7 +78,13 @@ SGEMM__DEVICE void sgemm__copy_bulk(void *shared, const void *p, int bytes, sgem
 
 /* The tensor map of an operand (CUDA Driver API, "Tensor Map Object Management"). sgemm__launch() encodes it and passes
    it as a parameter of the kernel. */
+#if defined(__CUDACC_RTC__)
+typedef struct sgemm__tensor_map {
+  __align__(64) uint64_t opaque[16];
+} sgemm__tensor_map;
+#else
 typedef CUtensorMap sgemm__tensor_map;
+#endif
 #define SGEMM__MAKE_TENSOR_MAPS(args, shape, a, b)
 
 /* Copies a box of one matrix of the batch to shared memory (PTX ISA, "cp.async.bulk.tensor"). The box begins at element

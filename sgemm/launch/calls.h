@@ -71,29 +71,30 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
 /* ---- Run --------------------------------------------------------------------------------------------------------- */
 
 static inline sgemm_status sgemm__launch_plan(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
-                                              sgemm_stream stream) {
-  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE ? sgemm__run_tensor(plan, p, device, stream)
-                                                   : sgemm__run_strict(plan, p, device, NULL, stream);
+                                              sgemm__target *to) {
+  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE ? sgemm__run_tensor(plan, p, device, to)
+                                                   : sgemm__run_strict(plan, p, device, NULL, to);
 }
 
 /* Launches a plan whose workspace is p's. With SGEMM_WORKSPACE_AUTO it is allocated before the launches and freed after
    them, in stream order; SGEMM_ERROR_WORKSPACE: it could not be allocated. */
 static inline sgemm_status sgemm__run_selected(const sgemm_plan *plan, const sgemm_params *p,
                                                const sgemm_device *device, sgemm_stream stream) {
+  sgemm__target to = sgemm__to_stream(stream);
   sgemm_params with;
   sgemm_status status, freed;
   if (p->workspace_bytes != SGEMM_WORKSPACE_AUTO)
-    return sgemm__launch_plan(plan, p, device, stream);
+    return sgemm__launch_plan(plan, p, device, &to);
   with = *p;
   with.workspace_bytes = sgemm_plan_workspace(plan, p);
   if (with.workspace_bytes == 0)
-    return sgemm__launch_plan(plan, &with, device, stream);
+    return sgemm__launch_plan(plan, &with, device, &to);
   if (with.workspace_bytes == INT64_MAX)
     return SGEMM_ERROR_WORKSPACE;
   status = sgemm__allocate(&with.workspace, with.workspace_bytes, stream);
   if (status != SGEMM_SUCCESS)
     return status;
-  status = sgemm__launch_plan(plan, &with, device, stream);
+  status = sgemm__launch_plan(plan, &with, device, &to);
   freed = sgemm__free(with.workspace, stream);
   return status != SGEMM_SUCCESS ? status : freed;
 }
@@ -162,36 +163,104 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
   return sgemm__possible(&strict, device) && sgemm__suits_operands(&strict, &args) ? SGEMM_SUCCESS : SGEMM_ERROR_PLAN;
 }
 
+/* 1 if a tensor plan runs as sgemm_run(), because there are no products. */
+static inline int sgemm__is_scaling(const sgemm_plan *plan, const sgemm_params *p) {
+  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE && (p->alpha == 0.0f || p->k == 0);
+}
+
+/* 1 if a caller's plan names variants. */
+static inline int sgemm__names_variants(const sgemm_plan *plan) {
+  return sgemm__variant_get(plan->variant) != NULL &&
+         (plan->tensor == SGEMM_TENSOR_VARIANT_NONE || sgemm__tensor_variant_get(plan->tensor) != NULL) &&
+         (plan->tensor_fallback == SGEMM_TENSOR_VARIANT_NONE ||
+          sgemm__tensor_variant_get(plan->tensor_fallback) != NULL);
+}
+
+/* Checks params and the caller's plan, which names variants, in the order of SGEMM_STATUS_LIST. device: NULL if it
+   could not be read; the plan is then not checked. */
+static inline sgemm_status sgemm__check_call(const sgemm_plan *plan, const sgemm_params *p,
+                                             const sgemm_device *device) {
+  const sgemm_status status = sgemm_check(p);
+  if (device != NULL && (status == SGEMM_SUCCESS || status >= SGEMM_ERROR_ORDER)) {
+    sgemm_device known = *device;
+    known.has_sm90a_code |= !sgemm_compiled(plan->variant); /* it is unknown then; NOT_COMPILED follows later */
+    if (sgemm__check_plan(plan, p, &known) != SGEMM_SUCCESS)
+      return SGEMM_ERROR_PLAN;
+  }
+  return status;
+}
+
+/* The statuses of a plan that checks have passed: SGEMM_ERROR_WORKSPACE if it needs more than `bytes` of workspace,
+   SGEMM_ERROR_NOT_COMPILED. */
+static inline sgemm_status sgemm__check_build(const sgemm_plan *plan, const sgemm_params *p, int64_t bytes) {
+  if (sgemm_plan_workspace(plan, p) > bytes)
+    return SGEMM_ERROR_WORKSPACE;
+  return sgemm_compiled(plan->variant) && (plan->tensor == SGEMM_TENSOR_VARIANT_NONE || sgemm_tensor_compiled())
+             ? SGEMM_SUCCESS
+             : SGEMM_ERROR_NOT_COMPILED;
+}
+
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
   sgemm_device device;
   sgemm_status status, query;
-  int tensor;
   if (p == NULL)
     return SGEMM_ERROR_PARAMS;
   if (plan == NULL)
     return SGEMM_ERROR_PLAN;
-  tensor = plan->tensor != SGEMM_TENSOR_VARIANT_NONE;
-  if (sgemm__variant_get(plan->variant) == NULL || (tensor && sgemm__tensor_variant_get(plan->tensor) == NULL) ||
-      (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE && sgemm__tensor_variant_get(plan->tensor_fallback) == NULL))
+  if (!sgemm__names_variants(plan))
     return SGEMM_ERROR_VARIANT;
   query = sgemm_device_query(-1, &device); /* a failure is returned below, if there is something to launch */
-  status = sgemm_check(p);
-  if (query == SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status >= SGEMM_ERROR_ORDER)) {
-    sgemm_status plan_status;
-    device.has_sm90a_code |= !sgemm_compiled(plan->variant); /* it is unknown then; NOT_COMPILED follows below */
-    plan_status = sgemm__check_plan(plan, p, &device);
-    if (plan_status != SGEMM_SUCCESS && (status == SGEMM_SUCCESS || status > SGEMM_ERROR_PLAN))
-      return plan_status;
-  }
+  status = sgemm__check_call(plan, p, query == SGEMM_SUCCESS ? &device : NULL);
   if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
     return status;
-  if (tensor && (p->alpha == 0.0f || p->k == 0))
+  if (sgemm__is_scaling(plan, p))
     return sgemm_run_stage(SGEMM_STAGE_ANY, p, stream);
-  if (p->workspace_bytes != SGEMM_WORKSPACE_AUTO && sgemm_plan_workspace(plan, p) > p->workspace_bytes)
-    return SGEMM_ERROR_WORKSPACE;
-  if (!sgemm_compiled(plan->variant) || (tensor && !sgemm_tensor_compiled()))
-    return SGEMM_ERROR_NOT_COMPILED;
-  return query != SGEMM_SUCCESS ? query : sgemm__run_selected(plan, p, &device, stream);
+  status = sgemm__check_build(plan, p, p->workspace_bytes == SGEMM_WORKSPACE_AUTO ? INT64_MAX : p->workspace_bytes);
+  if (status != SGEMM_SUCCESS || query != SGEMM_SUCCESS)
+    return status != SGEMM_SUCCESS ? status : query;
+  return sgemm__run_selected(plan, p, &device, stream);
+}
+
+sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
+                                 sgemm_tensor_map_encoder encode, sgemm_launch *launches, int capacity, int *count) {
+  sgemm_launch list[SGEMM_MAX_LAUNCHES];
+  sgemm__target to = {NULL, list, 0, encode};
+  sgemm_params with;
+  sgemm_plan own;
+  sgemm_status status;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (plan == NULL)
+    return SGEMM_ERROR_PLAN;
+  if (!sgemm__names_variants(plan))
+    return SGEMM_ERROR_VARIANT;
+  if (device == NULL)
+    return SGEMM_ERROR_DEVICE;
+  if (count == NULL || (launches == NULL && capacity > 0))
+    return SGEMM_ERROR_LAUNCHES;
+  status = sgemm__check_call(plan, p, device);
+  if (status != SGEMM_SUCCESS)
+    return status;
+  if (!sgemm__is_noop(p)) {
+    with = *p;
+    own = *plan;
+    if (with.workspace_bytes == SGEMM_WORKSPACE_AUTO)
+      with.workspace_bytes = 0; /* the list has no allocations */
+    if (sgemm__is_scaling(plan, p))
+      own = sgemm_select(&with, SGEMM_STAGE_ANY, device);
+    if (own.variant == SGEMM_VARIANT_NONE)
+      return sgemm__why_no_plan(SGEMM_STAGE_ANY, device);
+    status = sgemm__check_build(&own, &with, with.workspace_bytes);
+    if (status == SGEMM_SUCCESS)
+      status = sgemm__launch_plan(&own, &with, device, &to);
+    if (status != SGEMM_SUCCESS)
+      return status;
+  }
+  *count = to.count;
+  if (capacity < to.count)
+    return SGEMM_ERROR_CAPACITY;
+  memcpy(launches, list, (size_t)to.count * sizeof *list);
+  return SGEMM_SUCCESS;
 }
 
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
@@ -240,6 +309,7 @@ int64_t sgemm_prepared_bytes(const sgemm_params *p, char which) {
 
 sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream) {
   sgemm_params one;
+  sgemm__target to = sgemm__to_stream(stream);
   sgemm__tensor_args t;
   sgemm_status status;
   if (p == NULL)
@@ -273,7 +343,7 @@ sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgem
                           sgemm__terms_of(p));
   t.a.presplit = (which == 'A') != (p->order == SGEMM_ROW_MAJOR);
   t.b.presplit = !t.a.presplit;
-  return sgemm__launch_split(&t, sgemm__format_of(p), stream);
+  return sgemm__launch_split(&t, sgemm__format_of(p), &to);
 }
 
 sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *reason, sgemm_stream stream) {

@@ -26,7 +26,7 @@ typedef struct sgemm__text {
 
 /* Launches of a plan: those of packing or splitting, of the product and of the sum, and the kernels that return at once
    unless the guard fires. */
-static inline int sgemm__plan_launches(const sgemm_plan *plan, const sgemm_params *p) {
+static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
   const int sum = plan->split_k > 1 || plan->stream_k > 1;
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
     return 1 + sum + (plan->repack_a || plan->repack_b);
@@ -67,7 +67,7 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
     return (int)t.length;
   }
   strict = sgemm__why_strict(plan, p, device);
-  launches = sgemm__plan_launches(plan, p);
+  launches = sgemm__count_launches(plan, p);
   SGEMM__APPEND(&t, "%s", (tensor != NULL ? tensor->name : v->name) + prefix);
   if (plan->cluster_k > 1 && tensor == NULL)
     SGEMM__APPEND(&t, ", cluster_k %d", plan->cluster_k);

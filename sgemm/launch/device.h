@@ -1,5 +1,6 @@
 /* sgemm/launch/device.h: the functions of a device that the launch sequences call. sgemm/launch/device_cuda.h
-   implements them with the CUDA runtime, sgemm/launch/device_cpu.h on the CPU model. */
+   implements them with the CUDA runtime, sgemm/launch/device_cpu.h on the CPU model. sgemm/launch/device_none.h has no
+   device. */
 #ifndef SGEMM_LAUNCH_DEVICE_H
 #define SGEMM_LAUNCH_DEVICE_H
 

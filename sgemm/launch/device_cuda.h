@@ -217,34 +217,31 @@ static cudaError_t sgemm__allow_shared(int device, int kernel, int ops, unsigned
   return error;
 }
 
-/* Encodes the tensor map of an operand. cuTensorMapEncodeTiled is a function of the driver; the runtime returns its
-   address, which is cached. */
-static sgemm_status sgemm__encode(const sgemm__tensor_map_shape *v, sgemm__tensor_map *map) {
-  typedef CUresult encoder(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
-                           const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
-                           CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-  static encoder *known = NULL;
-  const cuuint64_t sizes[3] = {(cuuint64_t)v->row_length, (cuuint64_t)v->rows, (cuuint64_t)v->matrices};
-  const cuuint64_t strides[2] = {4 * (cuuint64_t)v->ld, 4 * (cuuint64_t)v->stride};
-  const cuuint32_t box[3] = {SGEMM__BOX, (cuuint32_t)v->box_rows, 1}, one[3] = {1, 1, 1};
-  encoder *encode = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (encode == NULL) {
-    cudaDriverEntryPointQueryResult found;
-    void *entry = NULL;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000,
-                                                               cudaEnableDefault, &found);
-    if (error != cudaSuccess)
-      return sgemm__status_of(error);
-    if (found != cudaDriverEntryPointSuccess || entry == NULL)
-      return sgemm__status_of(cudaErrorNotSupported);
-    encode = (encoder *)entry;
-    __atomic_store_n(&known, encode, __ATOMIC_RELAXED);
-  }
-  return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, (void *)v->first, sizes, strides, box, one,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
-             ? SGEMM_SUCCESS
-             : sgemm__status_of(cudaErrorInvalidValue);
+SGEMM__ASSERT((int)CU_TENSOR_MAP_DATA_TYPE_FLOAT32 == (int)SGEMM__MAP_FLOAT32 &&
+                  (int)CU_TENSOR_MAP_INTERLEAVE_NONE == (int)SGEMM__MAP_INTERLEAVE &&
+                  (int)CU_TENSOR_MAP_SWIZZLE_128B == (int)SGEMM__MAP_SWIZZLE &&
+                  (int)CU_TENSOR_MAP_L2_PROMOTION_L2_256B == (int)SGEMM__MAP_PROMOTION &&
+                  (int)CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE == (int)SGEMM__MAP_FILL,
+              "values of cuda.h")
+SGEMM__ASSERT(sizeof(sgemm__tensor_map) == SGEMM__TENSOR_MAP_BYTES, "size of CUtensorMap")
+
+/* cuTensorMapEncodeTiled is a function of the driver. The runtime returns its address, which is cached. */
+static sgemm_status sgemm__encoder(sgemm_tensor_map_encoder *encode) {
+  static sgemm_tensor_map_encoder known = NULL;
+  cudaDriverEntryPointQueryResult found;
+  void *entry = NULL;
+  cudaError_t error;
+  *encode = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (*encode != NULL)
+    return SGEMM_SUCCESS;
+  error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found);
+  if (error != cudaSuccess)
+    return sgemm__status_of(error);
+  if (found != cudaDriverEntryPointSuccess || entry == NULL)
+    return sgemm__status_of(cudaErrorNotSupported);
+  *encode = (sgemm_tensor_map_encoder)entry;
+  __atomic_store_n(&known, *encode, __ATOMIC_RELAXED);
+  return SGEMM_SUCCESS;
 }
 
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
@@ -262,14 +259,12 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
   if (error != cudaSuccess)
     return sgemm__status_of(error);
   if (v != NULL && v->uses_tma && ((const sgemm__tma_args *)args)->gemm.k > 0) {
-    const sgemm__args *gemm = &((const sgemm__tma_args *)args)->gemm;
-    const sgemm__tensor_map_shape a = sgemm__tensor_map_shape_of(gemm, 0, v->BM, v->BK);
-    const sgemm__tensor_map_shape b = sgemm__tensor_map_shape_of(gemm, 1, v->BN, v->BK);
-    sgemm_status status = sgemm__encode(&a, &maps[0]);
-    if (status == SGEMM_SUCCESS)
-      status = sgemm__encode(&b, &maps[1]);
+    sgemm_tensor_map_encoder encode;
+    const sgemm_status status = sgemm__encoder(&encode);
     if (status != SGEMM_SUCCESS)
       return status;
+    if (sgemm__encode_operands(encode, v, (const sgemm__args *)args, (unsigned char *)maps) != 0)
+      return sgemm__status_of(cudaErrorInvalidValue);
   }
   config.gridDim = dim3(grid.x, grid.y, grid.z);
   config.blockDim = dim3(grid.threads);

@@ -16,8 +16,11 @@
 #include "sgemm/launch/device.h"
 #include "sgemm/launch/grid.h"
 #include "sgemm/launch/recent.h"
+#include "sgemm/launch/target.h"
 #include "sgemm/launch/sequence.h"
-#if defined(__CUDACC__)
+#if !SGEMM__WITH_KERNELS
+#include "sgemm/launch/device_none.h"
+#elif defined(__CUDACC__)
 #include "sgemm/launch/device_cuda.h"
 #else
 #include "sgemm/launch/device_cpu.h"

@@ -33,7 +33,7 @@ static inline double sgemm__reduce_blocks(const sgemm__args *args) {
 }
 
 static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *partials, int partitions,
-                                                sgemm_stream stream) {
+                                                sgemm__target *to) {
   sgemm__reduce_args r;
   r.gemm = *args;
   r.partials = partials;
@@ -42,15 +42,15 @@ static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *
   r.stride_partials = r.split_stride * partitions;
   r.partitions = partitions;
   r.log2_cols = sgemm__reduce_log2_cols(args);
-  return sgemm__launch(SGEMM__REDUCE_SPLIT_K, 0,
-                       sgemm__grid_of((int64_t)sgemm__reduce_blocks(args), args->batch, SGEMM__REDUCE_THREADS, 0), &r,
-                       stream);
+  return sgemm__emit(SGEMM__REDUCE_SPLIT_K, 0,
+                     sgemm__grid_of((int64_t)sgemm__reduce_blocks(args), args->batch, SGEMM__REDUCE_THREADS, 0), &r,
+                     to);
 }
 
 /* ---- Stages without TMA ------------------------------------------------------------------------------------------ */
 
 static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
-                                            sgemm_stream stream) {
+                                            sgemm__target *to) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(args->m, v->BM), tiles_n = sgemm__ceil_div(args->n, v->BN);
   const double blocks = (double)tiles_m * (double)tiles_n * plan->cluster_k * plan->split_k;
@@ -68,9 +68,9 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   grid = sgemm__grid_of((int64_t)blocks, args->batch, v->threads, v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
   /* The parameter of kernels without split-K is sgemm__args, the first member of s. */
-  status = sgemm__launch(plan->variant, 2 * args->trans_a + args->trans_b, grid, &s, stream);
+  status = sgemm__emit(plan->variant, 2 * args->trans_a + args->trans_b, grid, &s, to);
   return status != SGEMM_SUCCESS || plan->split_k == 1 ? status
-                                                       : sgemm__launch_reduce(args, partials, plan->split_k, stream);
+                                                       : sgemm__launch_reduce(args, partials, plan->split_k, to);
 }
 
 /* ---- Stage tma --------------------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
 enum { SGEMM__PERSISTENT_K = 32768 };
 
 /* Launches the packing of the plan's operands, and makes args describe the packed operands. */
-static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm__args *args, sgemm_stream stream) {
+static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm__args *args, sgemm__target *to) {
   const int64_t rows = (l->a.repack ? l->a.rows * l->a.batch : 0) + (l->b.repack ? l->b.rows * l->b.batch : 0);
   const int64_t blocks = rows / SGEMM__PACK_ROWS * (l->ld / SGEMM__PACK_K);
   sgemm__pack_args pack;
@@ -105,7 +105,7 @@ static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm_
     args->stride_b = l->b.batch > 1 ? l->b.rows * l->ld : 0;
   }
   return blocks == 0 ? SGEMM_SUCCESS
-                     : sgemm__launch(SGEMM__PACK, 0, sgemm__grid_of(blocks, 1, SGEMM__PACK_THREADS, 0), &pack, stream);
+                     : sgemm__emit(SGEMM__PACK, 0, sgemm__grid_of(blocks, 1, SGEMM__PACK_THREADS, 0), &pack, to);
 }
 
 /* Divides the tiles among persistent blocks, and the tiles of the last, partial wave among stream-K units. A block has
@@ -141,7 +141,7 @@ static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_devi
 }
 
 static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
-                                          const sgemm_device *device, sgemm_stream stream) {
+                                          const sgemm_device *device, sgemm__target *to) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const sgemm__tma_layout l = sgemm__tma_layout_of(plan, args, p->workspace);
   sgemm__tma_args t;
@@ -154,36 +154,34 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   reduce_blocks = (int64_t)t.stream_k_tiles * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * t.reduce_threads;
   if (!sgemm__grid_fits((double)reduce_blocks, 1))
     return SGEMM_ERROR_GRID;
-  status = sgemm__launch_pack(&l, &t.gemm, stream);
+  status = sgemm__launch_pack(&l, &t.gemm, to);
   if (status != SGEMM_SUCCESS)
     return status;
   tiles = (int64_t)t.gemm.tiles_m * t.gemm.tiles_n * args->batch;
   waves = t.stream_k_tiles > 0 ? tiles / t.persistent_blocks : sgemm__ceil_div(tiles, t.persistent_blocks);
   waves = waves > t.tiles_per_block ? sgemm__ceil_div(waves, t.tiles_per_block) : 1;
-  status = sgemm__launch(plan->variant, 2 * t.gemm.trans_a + t.gemm.trans_b,
-                         sgemm__grid_of(t.persistent_blocks * waves, 1, v->threads, v->shared), &t, stream);
+  status = sgemm__emit(plan->variant, 2 * t.gemm.trans_a + t.gemm.trans_b,
+                       sgemm__grid_of(t.persistent_blocks * waves, 1, v->threads, v->shared), &t, to);
   return status != SGEMM_SUCCESS || reduce_blocks == 0
              ? status
-             : sgemm__launch(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t,
-                             stream);
+             : sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
 }
 
 /* The launches of a strict plan. fallback_reason: NULL, or the word of a tensor mode's guard. With a word the kernels
    return at once if it is 0. */
 static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
-                                             const uint32_t *fallback_reason, sgemm_stream stream) {
+                                             const uint32_t *fallback_reason, sgemm__target *to) {
   sgemm__args args = sgemm__args_of(p);
   args.fallback_reason = fallback_reason;
   args.run_on_fallback = 1;
-  return sgemm__variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, &args, device, stream)
-                                                     : sgemm__run_tiles(plan, p, &args, stream);
+  return sgemm__variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, &args, device, to)
+                                                     : sgemm__run_tiles(plan, p, &args, to);
 }
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
 
 /* Launches the split of those operands of args that are not pre-split, into terms of a format. */
-static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, sgemm_format format,
-                                               sgemm_stream stream) {
+static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, sgemm_format format, sgemm__target *to) {
   const int64_t row_blocks = (args->a.presplit ? 0 : args->a.rows / SGEMM__ROW_BLOCK * args->a.batch) +
                              (args->b.presplit ? 0 : args->b.rows / SGEMM__ROW_BLOCK * args->b.batch);
   const int64_t scale_blocks = sgemm__ceil_div(args->gemm.k, SGEMM__SCALE_K);
@@ -191,8 +189,8 @@ static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, s
     return SGEMM_SUCCESS;
   if (!sgemm__grid_fits((double)row_blocks, scale_blocks))
     return SGEMM_ERROR_GRID;
-  return sgemm__launch(SGEMM__SPLIT + (int)format, 0, sgemm__grid_of(row_blocks, scale_blocks, SGEMM__SPLIT_THREADS, 0),
-                       args, stream);
+  return sgemm__emit(SGEMM__SPLIT + (int)format, 0, sgemm__grid_of(row_blocks, scale_blocks, SGEMM__SPLIT_THREADS, 0),
+                     args, to);
 }
 
 /* Row blocks of 64 rows and 128 k that the split of tensor_fallback writes. */
@@ -211,16 +209,16 @@ static inline int sgemm__tensor_tiles_fit(sgemm_tensor_variant tensor, const sge
 
 /* Launches the multiplying kernel of a tensor-core variant, one persistent block on each SM. t: all but the tiles. */
 static inline sgemm_status sgemm__launch_tensor(sgemm_tensor_variant tensor, sgemm__tensor_args *t,
-                                                const sgemm_device *device, sgemm_stream stream) {
+                                                const sgemm_device *device, sgemm__target *to) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(tensor);
   const int64_t tiles_m = sgemm__ceil_div(t->gemm.m, v->BM), tiles_n = sgemm__ceil_div(t->gemm.n, v->BN);
   const double units = (double)tiles_m * (double)tiles_n * (double)t->gemm.batch * t->split_k;
   t->gemm.tiles_m = (uint32_t)tiles_m;
   t->gemm.tiles_n = (uint32_t)tiles_n;
-  return sgemm__launch(SGEMM__TENSOR_KERNEL + (int)tensor, 0,
-                       sgemm__grid_of(units < device->multiprocessors ? (int64_t)units : device->multiprocessors, 1,
-                                      v->threads, v->shared),
-                       t, stream);
+  return sgemm__emit(SGEMM__TENSOR_KERNEL + (int)tensor, 0,
+                     sgemm__grid_of(units < device->multiprocessors ? (int64_t)units : device->multiprocessors, 1,
+                                    v->threads, v->shared),
+                     t, to);
 }
 
 /* Launches the kernels of a plan's tensor_fallback, which return at once unless fp16x3 did not compute C and full range
@@ -228,7 +226,7 @@ static inline sgemm_status sgemm__launch_tensor(sgemm_tensor_variant tensor, sge
    multiplication. */
 static inline sgemm_status sgemm__launch_full_range(const sgemm_plan *plan, const sgemm__tensor_layout *l,
                                                     sgemm__tensor_args t, uint32_t *words, const sgemm_device *device,
-                                                    sgemm_stream stream) {
+                                                    sgemm__target *to) {
   const double blocks = sgemm__full_range_row_blocks(l, t.gemm.k);
   const int64_t resident = (int64_t)device->multiprocessors * SGEMM__SPLIT_RESIDENT;
   sgemm_status status;
@@ -237,16 +235,16 @@ static inline sgemm_status sgemm__launch_full_range(const sgemm_plan *plan, cons
   t.guard_word = words + SGEMM__WORD_STRICT;
   t.first_reason = words + SGEMM__WORD_FIRST;
   t.report = words + SGEMM__WORD_REPORT;
-  status = sgemm__launch(
+  status = sgemm__emit(
       SGEMM__SPLIT_FALLBACK, 0,
-      sgemm__grid_of(blocks < (double)resident ? (int64_t)blocks : resident, 1, SGEMM__SPLIT_THREADS, 0), &t, stream);
-  return status != SGEMM_SUCCESS ? status : sgemm__launch_tensor(plan->tensor_fallback, &t, device, stream);
+      sgemm__grid_of(blocks < (double)resident ? (int64_t)blocks : resident, 1, SGEMM__SPLIT_THREADS, 0), &t, to);
+  return status != SGEMM_SUCCESS ? status : sgemm__launch_tensor(plan->tensor_fallback, &t, device, to);
 }
 
 /* The launches of a tensor plan: split, multiply, the same in full range, reduce, and a strict kernel. The kernels of
    each further way to compute C run only if those before it have not. alpha and k are not 0. */
 static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
-                                             sgemm_stream stream) {
+                                             sgemm__target *to) {
   const sgemm__args whole = sgemm__args_of(p);
   const sgemm__tensor_layout l = sgemm__tensor_layout_of(plan, p, &whole);
   /* A split-K partition is a multiple of 128 k, which have one block scale. The last partitions of a plan may have no
@@ -274,22 +272,22 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm
   t.guard_word = words + (full_range ? SGEMM__WORD_FIRST : SGEMM__WORD_REPORT);
   t.first_reason = NULL;
   t.report = NULL;
-  status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, stream);
+  status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
   if (status != SGEMM_SUCCESS)
     return status;
   if (split_k > 1) {
     t.gemm = sgemm__into_partitions(&whole, l.partials, split_k);
     t.split_stride = sgemm__partition_floats(&whole);
   }
-  status = sgemm__launch_tensor(plan->tensor, &t, device, stream);
+  status = sgemm__launch_tensor(plan->tensor, &t, device, to);
   if (status == SGEMM_SUCCESS && full_range)
-    status = sgemm__launch_full_range(plan, &l, t, words, device, stream);
+    status = sgemm__launch_full_range(plan, &l, t, words, device, to);
   if (status == SGEMM_SUCCESS && split_k > 1) {
     sgemm__args reduce = whole; /* the sum runs if tensor cores computed the partitions */
     reduce.fallback_reason = strict_reason;
-    status = sgemm__launch_reduce(&reduce, l.partials, split_k, stream);
+    status = sgemm__launch_reduce(&reduce, l.partials, split_k, to);
   }
-  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, device, strict_reason, stream);
+  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, device, strict_reason, to);
 }
 
 #endif /* SGEMM_LAUNCH_SEQUENCE_H */

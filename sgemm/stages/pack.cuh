@@ -96,7 +96,7 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__pack_args *args, float *shared) {
     sgemm__stream_global4(b.to + (row + i * 16) * b.row_k + c * 4, r + i * 4);
 }
 
-#if SGEMM__WITH_HOST
+#if SGEMM__PART_HOST
 SGEMM__GLOBAL(sgemm_pack, SGEMM__PACK_THREADS, 4, sgemm__pack_args) {
   SGEMM__SHARED(transposed, SGEMM__PACK_ROWS * SGEMM__PACK_K);
   sgemm__pdl_trigger();

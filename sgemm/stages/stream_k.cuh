@@ -188,7 +188,7 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
     sgemm__store_tile(p, &s, &tile, &own, sum);
 }
 
-#if SGEMM__WITH_HOST
+#if SGEMM__PART_HOST
 SGEMM__GLOBAL(sgemm_reduce_stream_k, SGEMM__PACK_THREADS, 4, sgemm__tma_args) {
   SGEMM__SHARED(sums, 4 * SGEMM__PACK_THREADS);
   sgemm__reduce_stream_k(&args, SGEMM__PACK_THREADS, sums);
