@@ -72,8 +72,9 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
 
 static inline sgemm_status sgemm__launch_plan(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                               sgemm_stream stream) {
-  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE ? sgemm__run_tensor(plan, p, device, stream)
-                                                   : sgemm__run_strict(plan, p, device, NULL, stream);
+  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE
+             ? sgemm__run_tensor(plan, p, device, stream)
+             : sgemm__run_strict(plan, p, sgemm__args_of(p), device, NULL, stream);
 }
 
 /* Launches a plan whose workspace is p's. With SGEMM_WORKSPACE_AUTO it is allocated before the launches and freed after
@@ -130,6 +131,13 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
     plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE; /* a smaller workspace */
     status = sgemm__run_selected(&plan, p, &device, stream);
   }
+  if (status == SGEMM_ERROR_WORKSPACE && p->workspace_bytes == SGEMM_WORKSPACE_AUTO &&
+      plan.tensor != SGEMM_TENSOR_VARIANT_NONE) { /* slices in a quarter */
+    sgemm_params less = *p;
+    less.workspace_bytes = sgemm_plan_workspace(&plan, p) / 4;
+    plan = sgemm__recent_select(&less, stage, &device);
+    status = sgemm__run_selected(&plan, p, &device, stream);
+  }
   if (status == SGEMM_ERROR_WORKSPACE && p->workspace_bytes == SGEMM_WORKSPACE_AUTO) {
     sgemm_params without = *p;
     without.workspace_bytes = 0;
@@ -155,9 +163,11 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
     return SGEMM_ERROR_PLAN;
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
     if (!sgemm__tensor_possible(sgemm__tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
-        plan->stream_k != 0 || plan->repack_a || plan->repack_b)
+        plan->stream_k != 0 || plan->repack_a || plan->repack_b || !sgemm__slices_possible(plan, p))
       return SGEMM_ERROR_PLAN;
     strict.split_k = 1; /* the fallback has no split-K */
+  } else if (sgemm__is_sliced(plan)) {
+    return SGEMM_ERROR_PLAN;
   }
   return sgemm__possible(&strict, device) && sgemm__suits_operands(&strict, &args) ? SGEMM_SUCCESS : SGEMM_ERROR_PLAN;
 }
