@@ -175,6 +175,9 @@ static inline int sgemm__is_sliced(const sgemm_plan *plan) {
   return plan->slices_m > 1 || plan->slices_n > 1 || plan->slices_k > 1;
 }
 
+/* Slices of a plan that the selection considers, at most. A slice has up to 6 launches. */
+enum { SGEMM__SLICES_LIMIT = 1024 };
+
 /* Sets the plan's slices of m, or of n, to the fewest with which it fits into the workspace. Its other slices are set.
    Returns 0 if it fits with none. The bytes grow in proportion to the tiles of a slice. */
 static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_params *p, const sgemm__args *args) {
@@ -199,7 +202,7 @@ static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_para
   fit = two > one ? 1 + (p->workspace_bytes - one) / (two - one) : tiles;
   for (; fit > 0; fit--) { /* the bytes of a slice are rounded: a second iteration is rare */
     const int64_t count = sgemm__ceil_div(tiles, fit);
-    if (count > 1024)
+    if (count > SGEMM__SLICES_LIMIT)
       return 0;
     *slices = (int)sgemm__ceil_div(tiles, sgemm__ceil_div(tiles, count));
     if (sgemm__plan_bytes(plan, p, args) <= p->workspace_bytes)
@@ -219,26 +222,31 @@ static inline void sgemm__consider_slices(const sgemm_plan *whole, const sgemm_p
   sgemm_plan plan = *whole;
   int i, j;
   for (i = 0; i < COUNTS && (i == 0 || counts[i] * (int64_t)SLICE_MIN_K <= p->k); i++) {
+    int64_t considered = 0; /* slices of n */
     plan.slices_k = counts[i];
     plan.slices_m = plan.slices_n = 1;
     if (!sgemm__slices_possible(&plan, p) || sgemm__tensor_cost(&plan, p, device, q) >= best->cost)
       return;
     for (j = -1; j < COUNTS; j++) { /* -1: slices of n alone */
+      sgemm__slices s;
       double cost;
       plan.slices_m = 1;
       plan.slices_n = j < 0 ? 1 : counts[j];
-      if (j >= 0 && sgemm__slices_of(&plan, p, &q->args).count_n < plan.slices_n)
-        break;
-      if (!sgemm__fit_slices(&plan, j < 0, p, &q->args))
+      s = sgemm__slices_of(&plan, p, &q->args);
+      if ((j >= 0 && s.count_n == considered) || !sgemm__fit_slices(&plan, j < 0, p, &q->args))
         continue;
+      considered = j < 0 ? 0 : s.count_n;
+      s = sgemm__slices_of(&plan, p, &q->args);
       cost = sgemm__tensor_cost(&plan, p, device, q);
-      if (cost < best->cost) {
+      if (cost < best->cost && s.count_m * s.count_n * s.count_k <= SGEMM__SLICES_LIMIT) {
+        plan.slices_n = (int)s.count_n;
+        plan.slices_k = (int)s.count_k;
         best->plan = plan;
         best->cost = cost;
       }
-      if (j < 0 && plan.slices_n == 1)
+      if (j < 0 && s.count_n == 1)
         return;
-      if (j >= 0 && plan.slices_m == 1)
+      if (j >= 0 && s.count_m == 1)
         break;
     }
   }

@@ -67,8 +67,8 @@ SGEMM__DEVICE int sgemm__tensor_has_no_work(const sgemm__tensor_args *args, int 
 }
 
 /* The guard: returns the fallback reason of this format. Each block combines the flag bits of all of A and B, and block
-   0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3, which has each bit
-   of the reason of bf16x6. The first `threads` threads of the block call it. words: 2 words of shared memory, 0 before
+   0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3 beside
+   its own. The first `threads` threads of the block call it. words: 2 words of shared memory, 0 before
    the call. found: an mbarrier at which each of these warps arrives once. */
 SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, uint32_t *words, sgemm__mbarrier *found,
                                     int threads) {
@@ -93,7 +93,7 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, 
     *args->guard_word = fallback_reason;
     if (format != SGEMM_FORMAT_fp16x3 && args->first_reason != NULL) {
       *args->full_terms = 1;
-      sgemm__report(args, *args->first_reason | (fallback_reason == 0 ? SGEMM_GUARD_FULL_RANGE : 0));
+      sgemm__report(args, *args->first_reason | fallback_reason | (fallback_reason == 0 ? SGEMM_GUARD_FULL_RANGE : 0));
     } else if (args->report != NULL) {
       sgemm__report(args, fallback_reason);
     }
