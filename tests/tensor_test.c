@@ -1342,6 +1342,30 @@ Test(slices, prepared) {
   }
 }
 
+/* The guard reads the flags of each slice of k of a pre-split operand. */
+Test(slices, guard_of_a_prepared_operand) {
+  int64_t k;
+  need_variant(SLICED[0]);
+  for (k = 0; k < 500; k += 499) {
+    problem q = problem_tensor(SLICED[0], 1, SGEMM_N, SGEMM_N, 70, 131, 500, EXACT);
+    const int64_t bytes = sgemm_prepared_bytes(&q.p, 'A');
+    char *a = prepared_memory(bytes);
+    set_slices(&q, 1, 2, 3);
+    q.p.beta = 1.0f;
+    q.p.prepared_a = a;
+    q.nonfinite = 1;
+    problem_make(&q);
+    *element(&q.A, 0, 69, k) = INFINITY;
+    CHECK(problem_upload(&q));
+    cr_assert(sgemm_prepare(&q.p, 'A', a, NULL) == SGEMM_SUCCESS);
+    CHECK(problem_run(&q, NULL));
+    cr_assert(reason_of(&q) == SGEMM_GUARD_NONFINITE, "k %d: reason %u", (int)k, reason_of(&q));
+    CHECK(problem_check(&q));
+    problem_free(&q);
+    machine_free(a);
+  }
+}
+
 /* sgemm_run() with workspaces from just below the whole down to a fifth: the selected plan has slices, fits and computes
    C within the bound. */
 Test(slices, selected) {

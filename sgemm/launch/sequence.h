@@ -307,7 +307,7 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm
   if (!sgemm__tensor_tiles_fit(plan->tensor, &whole) || !sgemm__tensor_tiles_fit(plan->tensor_fallback, &whole) ||
       (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE &&
        !sgemm__grid_fits(sgemm__full_range_row_blocks(&l, slices.k), 0)) ||
-      (plan->split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0)))
+      (!sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0) && plan->split_k > 1))
     return SGEMM_ERROR_GRID;
   for (number = 0; number < count && status == SGEMM_SUCCESS; number++) {
     const sgemm__slice slice = sgemm__slice_at(&slices, &whole, number);
