@@ -324,10 +324,9 @@ typedef struct sgemm_tensor_variant_info {
 /* How a call runs, in strict fp32 or on tensor cores. Fields that the variant does not use are off. If `tensor` is of
    fp16x3, tensor_fallback may be a variant of bf16x6. It computes, with the plan's split_k, the calls whose guard fires
    with SGEMM_GUARD_SPREAD or SGEMM_GUARD_SPARSE alone. The strict variant computes the calls with another reason, and
-   those whose guard fires in bf16x6 too. A tensor plan may compute C in slices of at most 1/slices_m of its rows,
-   1/slices_n of its columns and 1/slices_k of k, rounded up to whole tiles and 128 k. Each slice is a multiplication with
-   a guard of its own, and those of k are added up in C. Slices of m and n do not change a bit of a result that plan.tensor
-   computes. */
+   those whose guard fires in bf16x6 too. A tensor plan may compute C in slices of m, n and k, of whole tiles and 128 k,
+   one after the other in one workspace, each with a guard of its own. Slices of k are added up in C; those of m and n
+   change no bit of what plan.tensor computes. */
 typedef struct sgemm_plan {
   sgemm_variant variant; /* the strict variant, or the fallback of a tensor plan; SGEMM_VARIANT_NONE: no plan fits */
   sgemm_tensor_variant tensor;          /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
@@ -336,7 +335,7 @@ typedef struct sgemm_plan {
   int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
   int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
   int repack_a, repack_b; /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
-  int slices_m, slices_n, slices_k; /* tensor: slices that share the workspace, 1 (or 0): off; column-major: m is n */
+  int slices_m, slices_n, slices_k; /* tensor: number of slices; 1 or 0: off; column-major: slices_m is of n */
 } sgemm_plan;
 
 /* ---- Calls: what the implementation file provides ---------------------------------------------------------------- */
@@ -386,9 +385,9 @@ double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const 
 
 /* Writes to *bytes the workspace of the plan that sgemm_run() would select for p on the current device without a limit
    on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits, in a tensor mode
-   one with slices; without a workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16 bytes. In SGEMM_TENSOR the size has
-   room for the full-range fallback, which splits pre-split operands again: 6 bytes for each element of A and B
-   (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
+   also one with slices; without a workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16
+   bytes. In SGEMM_TENSOR the size has room for the full-range fallback, which splits pre-split operands again: 6 bytes
+   for each element of A and B (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 
 /* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to the
@@ -407,8 +406,8 @@ int64_t sgemm_prepared_bytes(const sgemm_params *p, char which);
 sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream);
 
 /* Copies to *reason, in stream order, the fallback reason of the last tensor call with p's workspace: 0, or a sum of
-   sgemm_guard bits. Strict fp32 computed that call if the reason is not 0 and SGEMM_GUARD_FULL_RANGE is not in it.
-   Of a plan with slices it has the bits of all slices, each of which one of the three computed.
+   sgemm_guard bits. Strict fp32 computed that call if the reason is not 0 and SGEMM_GUARD_FULL_RANGE is not in it. With
+   slices it has the bits of all of them, and some may be 0.
    *reason is undefined if the plan of that call had no tensor-core variant. reason: host or device memory; a copy to
    pageable host memory may block the host. SGEMM_ERROR_WORKSPACE: p's workspace is NULL or smaller than 128 bytes. */
 sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *reason, sgemm_stream stream);

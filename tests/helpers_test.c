@@ -632,8 +632,9 @@ Test(selection, selected_plans_run) {
             seen_stream_k, seen_repack_b);
 }
 
-/* Checks the launches of a slice of a tensor plan, or of a plan without slices, from *from on: split, multiply, the same
-   for the full-range fallback, reduce, strict. The fallback's split has as many blocks as the device holds, at most. */
+/* Checks the launches of a slice of a tensor plan, or of a plan without slices, from *from on: split, multiply, the
+   same for the full-range fallback, reduce, strict. The fallback's split has as many blocks as the device holds, at
+   most. */
 static void check_slice_launches(const sgemm_plan *plan, const sgemm__slice *slice, int *from, const char *entry,
                                  int i) {
   const int full = plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
@@ -1073,8 +1074,8 @@ Test(workspace_auto, no_memory_for_full_range) {
   check_tensor_launches(&less, &p, "sgemm_run", 0);
 }
 
-/* If the pool has a quarter of the memory for the terms of fp16x3, sgemm_run() launches the tensor plan with slices that
-   fits, and with a byte less the plan without a workspace. */
+/* If the pool has a quarter of the memory for the terms of fp16x3, sgemm_run() launches the tensor plan with slices
+   that fits, and with a byte less the plan without a workspace. */
 Test(workspace_auto, slices_in_a_quarter) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 4096, 4096, 4096), without = p;
   sgemm_plan plan, strict;

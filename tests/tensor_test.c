@@ -1188,8 +1188,8 @@ static void spread_and_nan(problem *q) {
   *element(&q->B, 0, 0, 199) = NAN;
 }
 
-/* The guard fires in one slice: that slice falls back alone. After full range has split an operand that slices share, it
-   computes the slices that follow with this operand. beta is not 0, so a second update of C would change it. */
+/* The guard fires in one slice: that slice falls back alone. After full range has split an operand that slices share,
+   it computes the slices that follow with this operand. beta is not 0, so a second update of C would change it. */
 Test(slices, fallback_of_one) {
   static const struct {
     const char *name;
@@ -1368,8 +1368,8 @@ Test(slices, guard_of_a_prepared_operand) {
   }
 }
 
-/* sgemm_run() with workspaces from just below the whole down to a fifth: the selected plan has slices, fits and computes
-   C within the bound. */
+/* sgemm_run() with workspaces from just below the whole down to a fifth: the selected plan has slices, fits and
+   computes C within the bound. */
 Test(slices, selected) {
   static const double parts[] = {0.999, 0.75, 0.5, 0.34, 0.25, 0.2};
   int mode, i, seen = 0;
@@ -1380,17 +1380,21 @@ Test(slices, selected) {
     sgemm_plan plan;
     int64_t bytes = 0, size = 128;
     cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
-    do { /* Doubles the size until a tensor-core variant is selected on this device. */
+    do { /* Doubles the size until a plan with slices is selected in half of the workspace on this device. */
       p = sgemm_params_init(SGEMM_N, SGEMM_T, size + 2, size + 69, 520);
       p.mode = mode;
       p.workspace_bytes = INT64_MAX;
       plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
       bytes = sgemm_plan_workspace(&plan, &p);
+      p.workspace_bytes = bytes / 2;
+      plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
       size *= 2;
-      need(size <= 8192, "device that selects a tensor mode");
-    } while (plan.tensor == SGEMM_TENSOR_VARIANT_NONE);
+      need(size <= 8192, "device that selects a tensor mode with slices");
+    } while (plan.slices_m == 1 && plan.slices_n == 1 && plan.slices_k == 1);
     for (i = 0; i < (int)(sizeof parts / sizeof *parts); i++) {
       problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_T, p.m, p.n, p.k, ROUNDING);
+      if (reduced() && (mode + i) % 2)
+        continue;
       q.p.mode = mode;
       q.p.beta = i % 2 ? 0.5f : 0.0f;
       q.p.workspace_bytes = (int64_t)((double)bytes * parts[i]) / 16 * 16;

@@ -212,9 +212,9 @@ static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_para
 }
 
 /* Makes a tensor plan with slices the best candidate if its estimated time is below the best one's. The plan without
-   slices does not fit. For some numbers of slices of k, and for each for some of n, the plan with the fewest slices of m
-   is considered, and the one with the fewest of n alone. Fewer slices of k are considered first; once C needs no slices
-   of its own, more of k do not help. */
+   slices does not fit. For some numbers of slices of k, and for each for some of n, the plan with the fewest slices of
+   m is considered, and the one with the fewest of n alone. Fewer slices of k are considered first; once C needs no
+   slices of its own, more of k do not help. */
 static inline void sgemm__consider_slices(const sgemm_plan *whole, const sgemm_params *p, const sgemm_device *device,
                                           const sgemm__problem *q, sgemm__best *best) {
   static const unsigned char counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};

@@ -173,9 +173,9 @@ static inline int64_t sgemm__split_operands_at(sgemm__split_operand *a, sgemm__s
 }
 
 /* The slices of a tensor plan, each a multiplication of its own whose terms share the workspace with those of the
-   others. Slices of k are added up in C, one after the other. The slices of one k share the split terms of A or of B: the
-   outer loop goes over the slices of the shared operand, and only the first slice of each inner loop splits it. Without
-   slices there is one, the whole. */
+   others. Slices of k are added up in C, one after the other. The slices of one k share the split terms of A or of B:
+   the outer loop goes over the slices of the shared operand, and only the first slice of each inner loop splits it.
+   Without slices there is one, the whole. */
 typedef struct sgemm__slices {
   int64_t m, n, k;                   /* sizes of a slice; the last one of a direction may be smaller */
   int64_t count_m, count_n, count_k; /* slices of each direction */
