@@ -434,6 +434,7 @@ static sgemm_device device(int i) {
 static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
   return a->variant == b->variant && a->tensor == b->tensor && a->tensor_fallback == b->tensor_fallback &&
          a->cluster_k == b->cluster_k && a->split_k == b->split_k && a->stream_k == b->stream_k &&
+         a->slices_m == b->slices_m && a->slices_n == b->slices_n && a->slices_k == b->slices_k &&
          a->repack_a == b->repack_a && a->repack_b == b->repack_b;
 }
 
