@@ -213,7 +213,7 @@ typedef enum sgemm_guard {
 /* params.workspace_bytes, with workspace NULL: the call takes the workspace of its plan from a memory pool of the
    library on the current device and gives it back, both in stream order (cudaMallocFromPoolAsync, cudaFreeAsync). The
    pool keeps the memory for later calls, see sgemm_release_workspaces(). If the memory cannot be had, sgemm_run() uses
-   a plan without workspace. */
+   a plan with less: in a tensor mode one with slices, in a quarter, and then one without workspace. */
 enum { SGEMM_WORKSPACE_AUTO = -1 };
 
 /* One multiplication, or `batch` of them at constant strides. Sizes, leading dimensions and strides are in elements. */
@@ -341,7 +341,9 @@ typedef struct sgemm_tensor_variant_info {
 /* How a call runs, in strict fp32 or on tensor cores. Fields that the variant does not use are off. If `tensor` is of
    fp16x3, tensor_fallback may be a variant of bf16x6. It computes, with the plan's split_k, the calls whose guard fires
    with SGEMM_GUARD_SPREAD or SGEMM_GUARD_SPARSE alone. The strict variant computes the calls with another reason, and
-   those whose guard fires in bf16x6 too. */
+   those whose guard fires in bf16x6 too. A tensor plan may compute C in slices of m, n and k, of whole tiles and 128 k,
+   one after the other in one workspace, each with a guard of its own. Slices of k are added up in C; those of m and n
+   change no bit of what plan.tensor computes. */
 typedef struct sgemm_plan {
   sgemm_variant variant; /* the strict variant, or the fallback of a tensor plan; SGEMM_VARIANT_NONE: no plan fits */
   sgemm_tensor_variant tensor;          /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
@@ -350,6 +352,7 @@ typedef struct sgemm_plan {
   int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
   int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
   int repack_a, repack_b; /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
+  int slices_m, slices_n, slices_k; /* tensor: number of slices; 1 or 0: off; column-major: slices_m is of n */
 } sgemm_plan;
 
 /* One launch of a plan, for programs that launch kernels themselves: with the driver API, and kernels that NVRTC has
@@ -390,9 +393,9 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
    implementation file lacks the variant. */
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream);
 
-/* Runs one variant in strict fp32, with split_k 1 and stream_k 0. For a variant of splitk cluster_k is the largest of
-   1, 2, 4 and 8 with 4 * cluster_k * BK <= k that the device can run, so that the bits depend on neither m nor the
-   batch. Errors: those of sgemm_run_plan(). */
+/* Runs one variant in strict fp32, with split_k 1 and stream_k 0. For a variant of splitk and gemv cluster_k is the
+   largest of 1, 2, 4 and 8 that the device can run and with which a block has at least 4 BK of k, 2 BK in gemv with V =
+   1, so that the bits depend on neither m nor the batch. Errors: those of sgemm_run_plan(). */
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream);
 
 /* The plan of one stage with the lowest estimated time for p on a device, among plans that fit p's workspace. For
@@ -410,7 +413,7 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p);
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
 
 /* Writes to launches[0], launches[1], ... what sgemm_run_plan() would launch on a device, in order, and their number to
-   *count, at most SGEMM_MAX_LAUNCHES; 0 if there is nothing to compute. Launches nothing and queries no device.
+   *count, at most SGEMM_MAX_LAUNCHES for each slice; 0 if there is nothing to compute. Launches nothing and queries no device.
    device.code_arch and has_sm90a_code are those of the code that will run. p.workspace is the memory of the launches:
    SGEMM_WORKSPACE_AUTO counts as none. encode: NULL, or for plans of tma the encoder. capacity: elements of launches,
    which may be NULL for 0. With an error launches is untouched, and so is *count but for SGEMM_ERROR_CAPACITY.
@@ -427,10 +430,10 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
 double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device);
 
 /* Writes to *bytes the workspace of the plan that sgemm_run() would select for p on the current device without a limit
-   on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits; without a
-   workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16 bytes. In SGEMM_TENSOR the size has
-   room for the full-range fallback, which splits pre-split operands again: 6 bytes for each element of A and B
-   (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
+   on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits, in a tensor mode
+   also one with slices; without a workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16
+   bytes. In SGEMM_TENSOR the size has room for the full-range fallback, which splits pre-split operands again: 6 bytes
+   for each element of A and B (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 
 /* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to the
@@ -449,7 +452,8 @@ int64_t sgemm_prepared_bytes(const sgemm_params *p, char which);
 sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream);
 
 /* Copies to *reason, in stream order, the fallback reason of the last tensor call with p's workspace: 0, or a sum of
-   sgemm_guard bits. Strict fp32 computed that call if the reason is not 0 and SGEMM_GUARD_FULL_RANGE is not in it.
+   sgemm_guard bits. Strict fp32 computed that call if the reason is not 0 and SGEMM_GUARD_FULL_RANGE is not in it. With
+   slices it has the bits of all of them, and some may be 0.
    *reason is undefined if the plan of that call had no tensor-core variant. reason: host or device memory; a copy to
    pageable host memory may block the host. SGEMM_ERROR_WORKSPACE: p's workspace is NULL or smaller than 128 bytes. */
 sgemm_status sgemm_guard_query(const sgemm_params *p, uint32_t *reason, sgemm_stream stream);

@@ -68,14 +68,16 @@ typedef struct sgemm__split_operand {
   uint32_t *flags; /* SGEMM__FLAG_* bits of each SGEMM__ROW_BLOCK rows and SGEMM__SCALE_K of k */
   int64_t rows;    /* rows of a matrix, a multiple of SGEMM__ROW_BLOCK */
   int64_t batch;   /* matrices; 1 if all multiplications of the batch use one */
-  int presplit;    /* 1: sgemm_prepare() has split the operand before this call */
+  int presplit;    /* 1: sgemm_prepare() has split the operand before this call, or the slice before has */
 } sgemm__split_operand;
 
-/* Words at the start of a tensor plan's workspace. The multiplying kernels write them; later launches read them. */
+/* Words at the start of a tensor plan's workspace. The multiplying kernels write them; later launches read them. Each
+   slice of a plan writes them again. */
 enum {
-  SGEMM__WORD_REPORT, /* the value of sgemm_guard_query() */
-  SGEMM__WORD_STRICT, /* plans with tensor_fallback: not 0 if strict fp32 computes C */
-  SGEMM__WORD_FIRST   /* plans with tensor_fallback: the fallback reason of plan.tensor */
+  SGEMM__WORD_REPORT,    /* the value of sgemm_guard_query(): the sum of the bits of all slices */
+  SGEMM__WORD_STRICT,    /* not 0 if strict fp32 computes C */
+  SGEMM__WORD_FIRST,     /* plans with tensor_fallback: the fallback reason of plan.tensor */
+  SGEMM__WORD_FULL_TERMS /* plans with tensor_fallback: 1 if the split terms in the workspace are those of full range */
 };
 
 /* Args of the tensor modes' kernels: the split and the multiplication. */
@@ -86,7 +88,10 @@ typedef struct sgemm__tensor_args {
   int64_t k_per_split, split_stride; /* as in sgemm__split_k_args */
   uint32_t *guard_word;              /* workspace: the multiplying kernel writes the fallback reason here */
   const uint32_t *first_reason;      /* kernels of tensor_fallback: SGEMM__WORD_FIRST; else NULL */
-  uint32_t *report;                  /* kernels of tensor_fallback: SGEMM__WORD_REPORT */
+  uint32_t *report;                  /* SGEMM__WORD_REPORT; NULL: a later kernel writes it */
+  int adds_to_report;                /* 1: the report has the bits of earlier slices */
+  uint32_t
+      *full_terms; /* SGEMM__WORD_FULL_TERMS: kernels of tensor_fallback, and fp16x3 if an operand is kept; or NULL */
 } sgemm__tensor_args;
 
 /* The grid of a launch. y * z is at least the number of matrices, or of blocks of 128 k, that y and z number. */

@@ -44,5 +44,7 @@ same "tma is no candidate on an A100" "some, 0" "$([ "$(wc -l < "$work/plans")" 
 "$tool" 4096 4096 4096 --mode tensor --count 3 > "$work/plans"
 check "a tensor plan" grep -q '^wgmma_fp16x3_.*falls back on' "$work/plans"
 same "as many plans as asked for" 7 "$(wc -l < "$work/plans")"
+"$tool" 4096 4096 4096 --mode tensor --workspace 48 > "$work/plans"
+check "slices in a quarter of the workspace" grep -q '^wgmma_fp16x3_.*, slices_k [0-9]*; ' "$work/plans"
 
 finish

@@ -36,7 +36,7 @@ static sgemm_status resources_status;
 static sgemm_device current;
 
 /* The launches since a test last set `launches` to 0. */
-enum { LAUNCHES = 6 };
+enum { LAUNCHES = 6 * 1024 };
 static struct {
   int kernel; /* a variant, or a kernel number of sgemm/args.h */
   sgemm__grid grid;
@@ -436,6 +436,7 @@ static sgemm_device device(int i) {
 static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
   return a->variant == b->variant && a->tensor == b->tensor && a->tensor_fallback == b->tensor_fallback &&
          a->cluster_k == b->cluster_k && a->split_k == b->split_k && a->stream_k == b->stream_k &&
+         a->slices_m == b->slices_m && a->slices_n == b->slices_n && a->slices_k == b->slices_k &&
          a->repack_a == b->repack_a && a->repack_b == b->repack_b;
 }
 
@@ -634,15 +635,21 @@ Test(selection, selected_plans_run) {
             seen_stream_k, seen_repack_b);
 }
 
-/* Checks the launches of a tensor plan: split, multiply, the same for the full-range fallback, reduce, strict. The
-   fallback's split has as many blocks as the device holds, at most. */
-static void check_tensor_launches(const sgemm_plan *plan, const char *entry, int i) {
+/* Checks the launches of a slice of a tensor plan, or of a plan without slices, from *from on: split, multiply, the
+   same for the full-range fallback, reduce, strict. The fallback's split has as many blocks as the device holds, at
+   most. */
+static void check_slice_launches(const sgemm_plan *plan, const sgemm__slice *slice, int *from, const char *entry,
+                                 int i) {
   const int full = plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
-  int at = 0;
-  cr_assert(launches >= 3 + 2 * full && launched[at].kernel < SGEMM__SPLIT_FALLBACK &&
+  const sgemm__args *args = &slice->args;
+  int at = *from;
+  cr_assert(launches >= at + 3 + 2 * full && launched[at].kernel < SGEMM__SPLIT_FALLBACK &&
                 launched[at].kernel >= SGEMM__SPLIT,
             "%s, shape %d: %d launches", entry, i, launches);
   cr_assert(launched[++at].kernel == SGEMM__TENSOR_KERNEL + (int)plan->tensor, "%s, shape %d", entry, i);
+  cr_assert(launched[at].args.m == args->m && launched[at].args.n == args->n && launched[at].args.k == args->k &&
+                (plan->split_k > 1 || (launched[at].args.C == args->C && launched[at].args.beta == args->beta)),
+            "%s, shape %d, launch %d: not the slice", entry, i, at);
   if (full) {
     cr_assert(launched[++at].kernel == SGEMM__SPLIT_FALLBACK && launched[at].grid.y == 1 && launched[at].grid.x >= 1 &&
                   launched[at].grid.x <= 4 * (unsigned)current.multiprocessors,
@@ -650,14 +657,31 @@ static void check_tensor_launches(const sgemm_plan *plan, const char *entry, int
     cr_assert(launched[++at].kernel == SGEMM__TENSOR_KERNEL + (int)plan->tensor_fallback, "%s, shape %d", entry, i);
   }
   at += launched[at + 1].kernel == SGEMM__REDUCE_SPLIT_K;
-  cr_assert(launched[++at].kernel == (int)plan->variant && launches == at + 1, "%s, shape %d", entry, i);
+  cr_assert(launched[++at].kernel == (int)plan->variant && launched[at].args.C == args->C &&
+                launched[at].args.beta == args->beta,
+            "%s, shape %d", entry, i);
+  *from = at + 1;
+}
+
+/* Checks the launches of a tensor plan for p, which has no pre-split operand. */
+static void check_tensor_launches(const sgemm_plan *plan, const sgemm_params *p, const char *entry, int i) {
+  const sgemm__args args = sgemm__args_of(p);
+  const sgemm__slices s = sgemm__slices_of(plan, p, &args);
+  int64_t number;
+  int at = 0;
+  for (number = 0; number < s.count_m * s.count_n * s.count_k; number++) {
+    const sgemm__slice slice = sgemm__slice_at(&s, &args, number);
+    check_slice_launches(plan, &slice, &at, entry, i);
+  }
+  cr_assert(launches == at && sgemm__plan_launches(plan, p) == at, "%s, shape %d: %d launches", entry, i, launches);
 }
 
 /* The workspace shrinks step by step: from no limit to the bytes of the selected plan, then by one byte, and so on. In
    every mode the selected plan fits and runs. */
 Test(selection, near_the_workspace_limit) {
   static const sgemm_mode modes[] = {SGEMM_STRICT, SGEMM_TENSOR, SGEMM_TENSOR_FULL};
-  int seen_tensor = 0, seen_fallback = 0, seen_repack_a = 0, seen_repack_b = 0, limits = 0, mode, misaligned, i;
+  int seen_tensor = 0, seen_fallback = 0, seen_slices = 0, seen_repack_a = 0, seen_repack_b = 0, limits = 0, mode,
+      misaligned, i;
   set_compiled(SGEMM_STAGE_ANY);
   current = h200();
   for (mode = 0; mode < 3; mode++)
@@ -684,7 +708,7 @@ Test(selection, near_the_workspace_limit) {
           if (plan.tensor == SGEMM_TENSOR_VARIANT_NONE)
             check_launches(&p, &plan, "sgemm_run_plan", i, 0);
           else
-            check_tensor_launches(&plan, "sgemm_run_plan", i);
+            check_tensor_launches(&plan, &p, "sgemm_run_plan", i);
           launches = 0;
           status = sgemm_run(&p, NULL);
           cr_assert(status == SGEMM_SUCCESS, "mode %d, shape %d, %lld bytes: status %d (%s)", mode, i, (long long)limit,
@@ -692,22 +716,24 @@ Test(selection, near_the_workspace_limit) {
           if (plan.tensor == SGEMM_TENSOR_VARIANT_NONE)
             check_launches(&p, &plan, "sgemm_run", i, 0);
           else
-            check_tensor_launches(&plan, "sgemm_run", i);
+            check_tensor_launches(&plan, &p, "sgemm_run", i);
           if (bytes > 0 && limit == bytes) {
             p.workspace_bytes--;
             cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE, "mode %d, shape %d", mode, i);
           }
           seen_tensor += plan.tensor != SGEMM_TENSOR_VARIANT_NONE;
           seen_fallback += plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
+          seen_slices += sgemm__is_sliced(&plan);
           seen_repack_a += plan.repack_a;
           seen_repack_b += plan.repack_b;
           less = limit == bytes; /* the plan uses all bytes: the next limit is one byte smaller */
           limit = bytes - less;
         }
       }
-  cr_assert(seen_tensor > seen_fallback && seen_fallback > 0 && seen_repack_a > 0 && seen_repack_b > 0,
-            "%d limits: %d tensor plans, %d with a fallback, %d and %d repacks", limits, seen_tensor, seen_fallback,
-            seen_repack_a, seen_repack_b);
+  cr_assert(seen_tensor > seen_fallback && seen_fallback > 0 && seen_slices > 0 && seen_repack_a > 0 &&
+                seen_repack_b > 0,
+            "%d limits: %d tensor plans, %d with a fallback, %d with slices, %d and %d repacks", limits, seen_tensor,
+            seen_fallback, seen_slices, seen_repack_a, seen_repack_b);
 }
 
 /* If beta is not 0 and k is short, the loads of C take a large part of the time. Variants with more resident blocks
@@ -847,6 +873,12 @@ Test(selection, descriptions) {
   p.prepared_a = p.prepared_b = p.A;
   plan.split_k = 1;
   expect_line(&plan, &p, &d, "wgmma_fp16x3_128x128; 2 launches, ", " us; falls back on splitk_32x64x32_8x4");
+  p.prepared_a = NULL; /* column-major: the kernel's A is pre-split, and slices of m share its B */
+  plan.slices_m = 2;
+  plan.slices_n = 3;
+  plan.slices_k = 4;
+  expect_line(&plan, &p, &d, "wgmma_fp16x3_128x128, slices_m 2, slices_n 3, slices_k 4; 60 launches, ",
+              " us; falls back on splitk_32x64x32_8x4");
   p.prepared_a = p.prepared_b = NULL;
 
   p.mode = small.mode = SGEMM_TENSOR;
@@ -1049,7 +1081,37 @@ Test(workspace_auto, no_memory_for_full_range) {
   launches = 0;
   cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE && launches == 0);
   cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS && pool.bytes == pool.limit && pool.frees == 1);
-  check_tensor_launches(&less, "sgemm_run", 0);
+  check_tensor_launches(&less, &p, "sgemm_run", 0);
+}
+
+/* If the pool has a quarter of the memory for the terms of fp16x3, sgemm_run() launches the tensor plan with slices
+   that fits, and with a byte less the plan without a workspace. */
+Test(workspace_auto, slices_in_a_quarter) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 4096, 4096, 4096), without = p;
+  sgemm_plan plan, strict;
+  int64_t quarter;
+  current = h200();
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  set_addresses(&without, 0);
+  p.mode = without.mode = SGEMM_TENSOR;
+  strict = sgemm_select(&without, SGEMM_STAGE_ANY, &current);
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
+  plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
+  quarter = p.workspace_bytes = sgemm_plan_workspace(&plan, &p) / 4;
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &current);
+  cr_assert(sgemm__is_sliced(&plan) && sgemm_plan_workspace(&plan, &p) <= quarter);
+  memset(&pool, 0, sizeof pool);
+  pool.limit = sgemm_plan_workspace(&plan, &p);
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  launches = 0;
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS && pool.bytes == pool.limit && pool.frees == 1);
+  check_tensor_launches(&plan, &p, "sgemm_run", 0);
+  pool.limit--;
+  launches = 0;
+  cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS && pool.frees == 1);
+  check_launches(&without, &strict, "sgemm_run", 0, 0);
 }
 
 /* A pool without memory: sgemm_run() launches the plan that it selects without a workspace, sgemm_run_plan() launches

@@ -1045,6 +1045,370 @@ Test(fallback, same_bits) {
   problem_free(&q);
 }
 
+/* ---- Slices ------------------------------------------------------------------------------------------------------ */
+
+/* A problem of more than one tile in each direction, whose tiles are 128 x 64 in fp16x3 or bf16x6. Ops, order, padding,
+   alpha, beta, batch and split_k change with i. Fields of the plan may be set before problem_make(). */
+static problem sliced_problem(sgemm_tensor_variant variant, int i, data_kind kind) {
+  static const int64_t sizes[][3] = {{261, 131, 140}, {130, 135, 200}, {131, 70, 290}, {257, 129, 130}};
+  const int64_t *size = sizes[i % 4];
+  problem q = problem_tensor((int)variant, 1 + i % 3 / 2, i / 2 % 2 ? SGEMM_T : SGEMM_N, i % 2 ? SGEMM_C : SGEMM_N,
+                             size[0], size[1], size[2], kind);
+  if (i / 4 % 2)
+    make_column_major(&q);
+  pad(&q, i % 3 == 0 ? PRIME : i % 3);
+  q.p.batch = 1 + (i % 4 == 2);
+  q.p.stride_b = i == 6 ? 0 : q.p.stride_b + 3;
+  q.p.alpha = i % 3 ? 0.5f : 1.0f;
+  q.p.beta = i % 4 == 1 ? 0.0f : 0.75f;
+  q.seed = (uint64_t)(i + 1);
+  q.C.offset = i % 3;
+  return q;
+}
+
+static const sgemm_tensor_variant SLICED[] = {SGEMM_wgmma_fp16x3_128x64, SGEMM_wgmma_bf16x6_128x64};
+
+static void set_slices(problem *q, int m, int n, int k) {
+  q->plan.slices_m = m;
+  q->plan.slices_n = n;
+  q->plan.slices_k = k;
+  q->roundings += 2.0 * k; /* for alpha and the sum of each slice */
+}
+
+/* Slices of m and n have the bits of the whole, in all ops and orders, for batches, alpha, beta and split-K, and need
+   less workspace. */
+Test(slices, same_bits) {
+  static const int slices[][2] = {{1, 2}, {2, 1}, {2, 3}, {3, 2}, {9, 9}};
+  int v, i, s;
+  need_variant(SLICED[0]);
+  for (v = 0; v < 2; v++)
+    for (i = 0; i < 8; i++) {
+      problem q = sliced_problem(SLICED[v], i, ROUNDING);
+      int64_t bytes;
+      float *c;
+      if (reduced() && (v + i) % 2)
+        continue;
+      problem_make(&q);
+      bytes = q.p.workspace_bytes;
+      CHECK(problem_run(&q, NULL));
+      c = copy_of_c(&q);
+      problem_free(&q);
+      for (s = 0; s < 5; s++) {
+        if (reduced() && s != (i + 1) % 4 && s != 4)
+          continue;
+        q = sliced_problem(SLICED[v], i, ROUNDING);
+        set_slices(&q, slices[s][0], slices[s][1], 1);
+        problem_make(&q);
+        cr_assert(q.p.workspace_bytes < bytes, "case %d, slices %d %d", i, slices[s][0], slices[s][1]);
+        CHECK(problem_run(&q, schedule(s)));
+        cr_assert(equals_c(&q, c), "%s, case %d, slices %d %d: not the bits of the whole",
+                  sgemm_tensor_variant_get(SLICED[v])->name, i, slices[s][0], slices[s][1]);
+        CHECK(problem_check(&q));
+        cr_assert(reason_of(&q) == 0);
+        problem_free(&q);
+      }
+      free(c);
+    }
+}
+
+/* Slices of k, alone and with others, keep the bound, and sums of integers are exact. */
+Test(slices, of_k) {
+  static const int slices[][3] = {{1, 1, 2}, {2, 1, 3}, {1, 3, 2}, {2, 2, 9}};
+  int v, i;
+  need_variant(SLICED[0]);
+  for (v = 0; v < 2; v++)
+    for (i = 0; i < 8; i++) {
+      const int *s = slices[(i + i / 4) % 4];
+      problem q = sliced_problem(SLICED[v], i, i % 2 ? EXACT : ROUNDING), whole = q;
+      if (reduced() && (v + i) % 2)
+        continue;
+      set_slices(&q, s[0], s[1], s[2]);
+      problem_make(&q);
+      CHECK(problem_run(&q, schedule(i)));
+      CHECK(problem_check(&q));
+      cr_assert(reason_of(&q) == 0 && q.p.workspace_bytes < sgemm_plan_workspace(&whole.plan, &whole.p));
+      problem_free(&q);
+    }
+}
+
+/* The errors of eight slices of k are smaller than those of the whole. */
+Test(slices, errors_of_k) {
+  static const distribution data[] = {uniform, positive};
+  int d, sliced;
+  need_variant(SLICED[0]);
+  for (d = 0; d < 2; d++) {
+    double rms[2];
+    for (sliced = 0; sliced < 2; sliced++) {
+      problem q = problem_tensor(SLICED[0], 1, SGEMM_N, SGEMM_N, 66, 35, 2048, ROUNDING);
+      set_slices(&q, 1, 1, sliced ? 8 : 1);
+      problem_make(&q);
+      state = 1;
+      fill_both(&q, data[d]);
+      CHECK(problem_run(&q, NULL));
+      CHECK(problem_check(&q));
+      rms[sliced] = rms_of(&q);
+      problem_free(&q);
+    }
+    cr_assert(rms[1] < rms[0], "data %d: %g and %g of 2^-24 |A| |B|", d, rms[0], rms[1]);
+  }
+}
+
+/* Compares the downloaded C of q with three others, element by element: `by` says which one has the bits of an element,
+   0, 1 or 2. */
+static void check_elements(const problem *q, const float *c[3], int (*by)(int64_t i, int64_t j), const char *what) {
+  int64_t i, j;
+  for (i = 0; i < q->p.m; i++)
+    for (j = 0; j < q->p.n; j++) {
+      const float *at = element(&q->C, 0, i, j);
+      const ptrdiff_t index = at - q->C.before;
+      cr_assert(memcmp(&q->C.after[index], &c[by(i, j)][index], sizeof *at) == 0, "%s: (%d, %d) is %a, want %a of %d",
+                what, (int)i, (int)j, (double)q->C.after[index], (double)c[by(i, j)][index], by(i, j));
+    }
+}
+
+/* Which of fp16x3 (0), full range (1) and strict fp32 (2) computes element (i, j) of 261 x 200 in slices of 128 rows or
+   64 columns. */
+static int second_columns_strict(int64_t i, int64_t j) { return (void)i, j / 64 == 1 ? 2 : 0; }
+static int second_rows_strict(int64_t i, int64_t j) { return (void)j, i / 128 == 1 ? 2 : 0; }
+static int columns_full_from_second(int64_t i, int64_t j) { return (void)i, j / 64 >= 1; }
+static int rows_full_from_second(int64_t i, int64_t j) { return (void)j, i / 128 >= 1; }
+static int last_columns_strict(int64_t i, int64_t j) { return (void)i, j / 64 == 3 ? 2 : j / 64 >= 1; }
+
+static void make_small(problem *q, int of_b, int64_t at) { /* a spread in row, or column, `at` */
+  int64_t k;
+  for (k = 0; k < 8; k++)
+    *(of_b ? element(&q->B, 0, k, at) : element(&q->A, 0, at, k)) = k < 4 ? 0x1p-18f : 1.0f;
+}
+static void spread_in_second_columns(problem *q) { make_small(q, 1, 100); }
+static void spread_in_second_rows(problem *q) { make_small(q, 0, 200); }
+static void nan_in_second_columns(problem *q) { *element(&q->B, 0, 65, 64) = NAN; }
+static void nan_in_second_rows(problem *q) { *element(&q->A, 0, 255, 0) = INFINITY; }
+static void spread_and_nan(problem *q) {
+  make_small(q, 1, 64);
+  *element(&q->B, 0, 0, 199) = NAN;
+}
+
+/* The guard fires in one slice: that slice falls back alone. After full range has split an operand that slices share,
+   it computes the slices that follow with this operand. beta is not 0, so a second update of C would change it. */
+Test(slices, fallback_of_one) {
+  static const struct {
+    const char *name;
+    void (*change)(problem *q);
+    int slices_m, slices_n, full; /* full: 1 with the full-range fallback */
+    uint32_t reason;
+    int (*by)(int64_t i, int64_t j);
+  } cases[] = {
+      {"NaN, slices of n", nan_in_second_columns, 1, 4, 0, SGEMM_GUARD_NONFINITE, second_columns_strict},
+      {"NaN, slices of n, full range", nan_in_second_columns, 1, 4, 1, SGEMM_GUARD_NONFINITE, second_columns_strict},
+      {"NaN, slices of m, full range", nan_in_second_rows, 3, 1, 1, SGEMM_GUARD_NONFINITE, second_rows_strict},
+      {"NaN, slices of m and n", nan_in_second_columns, 3, 4, 0, SGEMM_GUARD_NONFINITE, second_columns_strict},
+      {"spread, slices of n", spread_in_second_columns, 1, 4, 0, SGEMM_GUARD_SPREAD, second_columns_strict},
+      {"spread, slices of n, full range", spread_in_second_columns, 1, 4, 1,
+       SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE, columns_full_from_second},
+      {"spread, slices of m, full range", spread_in_second_rows, 3, 1, 1, SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE,
+       rows_full_from_second},
+      {"spread, slices of m and n, full range", spread_in_second_columns, 3, 4, 1,
+       SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE, columns_full_from_second},
+      {"spread, then NaN", spread_and_nan, 1, 4, 1, SGEMM_GUARD_SPREAD | SGEMM_GUARD_NONFINITE | SGEMM_GUARD_FULL_RANGE,
+       last_columns_strict}};
+  const int count = (int)(sizeof cases / sizeof *cases);
+  int i, way;
+  need_variant(SLICED[0]);
+  for (i = 0; i < count; i++) {
+    const float *c[3] = {NULL, NULL, NULL};
+    problem q;
+    for (way = 0; way < 4; way++) { /* 3: the slices */
+      q = problem_tensor(SLICED[way == 1], 1, SGEMM_N, SGEMM_N, 261, 200, 66, ROUNDING);
+      q.p.beta = 0.5f;
+      q.nonfinite = 1;
+      if (way == 3) {
+        set_slices(&q, cases[i].slices_m, cases[i].slices_n, 1);
+        q.plan.tensor_fallback = cases[i].full ? SLICED[1] : SGEMM_TENSOR_VARIANT_NONE;
+      }
+      problem_make(&q);
+      state = 3;
+      fill_both(&q, uniform);
+      if (way > 0)
+        cases[i].change(&q);
+      if (way == 1 && isnan(*element(&q.B, 0, 0, 199)))
+        *element(&q.B, 0, 0, 199) = 0.5f; /* full range computes the other columns */
+      if (way == 2)
+        run_strict(&q);
+      else
+        CHECK(problem_run(&q, NULL));
+      if (way < 3) {
+        c[way] = copy_of_c(&q);
+        problem_free(&q);
+      }
+    }
+    cr_assert(reason_of(&q) == cases[i].reason, "%s: reason %u, want %u", cases[i].name, reason_of(&q),
+              cases[i].reason);
+    CHECK(problem_check(&q));
+    check_elements(&q, c, cases[i].by, cases[i].name);
+    problem_free(&q);
+    for (way = 0; way < 3; way++)
+      free((void *)c[way]);
+  }
+}
+
+/* Slices of k: the guard fires in the second, or in both the first and the last. Each element is the sum of what three
+   ways computed, within the bound, and C is added once. */
+Test(slices, fallback_of_k) {
+  int i, full;
+  need_variant(SLICED[0]);
+  for (i = 0; i < 3; i++)
+    for (full = 0; full < 2; full++) {
+      problem q = problem_tensor(SLICED[0], 1 + full, SGEMM_T, SGEMM_N, 70, 131, 500, EXACT);
+      const uint32_t reason = i == 2 ? SGEMM_GUARD_NONFINITE
+                                     : SGEMM_GUARD_SPREAD | (full ? (uint32_t)SGEMM_GUARD_FULL_RANGE : 0);
+      int64_t k;
+      set_slices(&q, 1, 1 + i, 4);
+      if (full)
+        q.plan.tensor_fallback = SLICED[1];
+      q.p.beta = 3.0f;
+      q.nonfinite = 1;
+      problem_make(&q);
+      for (k = 0; k < 128;
+           k++) /* exact in strict fp32 and full range; their bits in C depend on the sums of all slices */
+        if (i < 2)
+          *element(&q.A, 0, 66, 128 + k) = k < 64 ? 0x1p-16f : k == 64 ? 8.0f : 0.0f;
+      for (k = 0; k < 500 && i < 2; k++)
+        *element(&q.B, 0, k, 3) = 1.0f;
+      if (i == 1)
+        for (k = 0; k < 128; k++)
+          *element(&q.A, 0, 5, k) = *element(&q.A, 0, 5, 384 + k % 116) = k % 128 < 64 ? 0x1p-16f : 4.0f;
+      if (i == 2)
+        *element(&q.A, 0, 66, 499) = NAN;
+      CHECK(problem_run(&q, schedule(i)));
+      cr_assert(reason_of(&q) == reason, "case %d, full range %d: reason %u, want %u", i, full, reason_of(&q), reason);
+      q.kind = i == 2 ? EXACT : ROUNDING; /* the small elements need more bits than the sums have */
+      q.roundings = 520.0;
+      CHECK(problem_check(&q));
+      problem_free(&q);
+    }
+}
+
+/* Pre-split operands in slices: those of m and n have the bits of the whole, those of k the bits of slices of operands
+   that are not pre-split. Slices of k cannot take a pre-split operand of a batch apart. */
+Test(slices, prepared) {
+  static const int slices[][3] = {{1, 3, 1}, {2, 1, 1}, {2, 2, 1}, {1, 1, 2}, {2, 2, 3}};
+  int i, s, which;
+  need_variant(SLICED[0]);
+  for (i = 1; i < 8; i++) {
+    for (s = 0; s < 5; s++) {
+      problem q = sliced_problem(SLICED[i % 2], i, ROUNDING);
+      float *c;
+      if (reduced() && s != 2 * i % 5)
+        continue;
+      if (q.p.batch > 1 && slices[s][2] > 1) {
+        q.p.prepared_a = (const void *)4096; /* is not read */
+        set_slices(&q, 1, 1, 2);
+        problem_make(&q);
+        CHECK(problem_upload(&q));
+        cr_assert(sgemm_run_plan(&q.plan, &q.p, NULL) == SGEMM_ERROR_PLAN);
+        problem_free(&q);
+        continue;
+      }
+      set_slices(&q, slices[s][0], slices[s][1], slices[s][2]);
+      problem_make(&q);
+      CHECK(problem_run(&q, NULL));
+      c = copy_of_c(&q);
+      problem_free(&q);
+      for (which = 1; which < 4; which++) {
+        const int64_t bytes_a = sgemm_prepared_bytes(&q.p, 'A'), bytes_b = sgemm_prepared_bytes(&q.p, 'B');
+        char *a, *b;
+        if (reduced() && which != 1 + (i + s) % 3)
+          continue;
+        a = prepared_memory(bytes_a);
+        b = prepared_memory(bytes_b);
+        q = sliced_problem(SLICED[i % 2], i, ROUNDING);
+        set_slices(&q, slices[s][0], slices[s][1], slices[s][2]);
+        q.p.prepared_a = which & 1 ? a : NULL;
+        q.p.prepared_b = which & 2 ? b : NULL;
+        problem_make(&q);
+        CHECK(problem_upload(&q));
+        cr_assert(!(which & 1) || sgemm_prepare(&q.p, 'A', a, NULL) == SGEMM_SUCCESS);
+        cr_assert(!(which & 2) || sgemm_prepare(&q.p, 'B', b, NULL) == SGEMM_SUCCESS);
+        CHECK(problem_run(&q, NULL));
+        cr_assert(equals_c(&q, c), "case %d, slices %d %d %d, prepared %d", i, slices[s][0], slices[s][1], slices[s][2],
+                  which);
+        CHECK(problem_check(&q));
+        free(prepared_download(a, bytes_a));
+        free(prepared_download(b, bytes_b));
+        problem_free(&q);
+        machine_free(a);
+        machine_free(b);
+      }
+      free(c);
+    }
+  }
+}
+
+/* The guard reads the flags of each slice of k of a pre-split operand. */
+Test(slices, guard_of_a_prepared_operand) {
+  int64_t k;
+  need_variant(SLICED[0]);
+  for (k = 0; k < 500; k += 499) {
+    problem q = problem_tensor(SLICED[0], 1, SGEMM_N, SGEMM_N, 70, 131, 500, EXACT);
+    const int64_t bytes = sgemm_prepared_bytes(&q.p, 'A');
+    char *a = prepared_memory(bytes);
+    set_slices(&q, 1, 2, 3);
+    q.p.beta = 1.0f;
+    q.p.prepared_a = a;
+    q.nonfinite = 1;
+    problem_make(&q);
+    *element(&q.A, 0, 69, k) = INFINITY;
+    CHECK(problem_upload(&q));
+    cr_assert(sgemm_prepare(&q.p, 'A', a, NULL) == SGEMM_SUCCESS);
+    CHECK(problem_run(&q, NULL));
+    cr_assert(reason_of(&q) == SGEMM_GUARD_NONFINITE, "k %d: reason %u", (int)k, reason_of(&q));
+    CHECK(problem_check(&q));
+    problem_free(&q);
+    machine_free(a);
+  }
+}
+
+/* sgemm_run() with workspaces from just below the whole down to a fifth: the selected plan has slices, fits and
+   computes C within the bound. */
+Test(slices, selected) {
+  static const double parts[] = {0.999, 0.75, 0.5, 0.34, 0.25, 0.2};
+  int mode, i, seen = 0;
+  need_backend();
+  for (mode = SGEMM_TENSOR; mode <= SGEMM_TENSOR_FULL; mode++) {
+    sgemm_params p;
+    sgemm_device device;
+    sgemm_plan plan;
+    int64_t bytes = 0, size = 128;
+    cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
+    do { /* Doubles the size until a plan with slices is selected in half of the workspace on this device. */
+      p = sgemm_params_init(SGEMM_N, SGEMM_T, size + 2, size + 69, 520);
+      p.mode = mode;
+      p.workspace_bytes = INT64_MAX;
+      plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      bytes = sgemm_plan_workspace(&plan, &p);
+      p.workspace_bytes = bytes / 2;
+      plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
+      size *= 2;
+      need(size <= 8192, "device that selects a tensor mode with slices");
+    } while (plan.slices_m == 1 && plan.slices_n == 1 && plan.slices_k == 1);
+    for (i = 0; i < (int)(sizeof parts / sizeof *parts); i++) {
+      problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_T, p.m, p.n, p.k, ROUNDING);
+      if (reduced() && (mode + i) % 2)
+        continue;
+      q.p.mode = mode;
+      q.p.beta = i % 2 ? 0.5f : 0.0f;
+      q.p.workspace_bytes = (int64_t)((double)bytes * parts[i]) / 16 * 16;
+      plan = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
+      cr_assert(sgemm_plan_workspace(&plan, &q.p) <= q.p.workspace_bytes);
+      if (plan.tensor != SGEMM_TENSOR_VARIANT_NONE)
+        q.roundings = roundings_of(&plan, p.k) + 2.0 * plan.slices_k;
+      seen += plan.slices_m > 1 || plan.slices_n > 1 || plan.slices_k > 1;
+      CHECK(problem_solve(&q, schedule(i)));
+    }
+  }
+  cr_assert(seen > 0, "no plan has slices");
+}
+
 /* ---- Plans, workspace and selection ------------------------------------------------------------------------------ */
 
 Test(plan, statuses) {
@@ -1070,6 +1434,13 @@ Test(plan, statuses) {
   plan = q.plan;
   plan.repack_b = 1;
   cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN);
+  plan = q.plan;
+  plan.slices_n = -1;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN);
+  plan = q.plan;
+  plan.tensor = SGEMM_TENSOR_VARIANT_NONE;
+  plan.slices_k = 2;
+  cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_PLAN, "a strict plan has no slices");
   plan = q.plan;
   plan.tensor_fallback = (sgemm_tensor_variant)(SGEMM_TENSOR_VARIANT_NONE + 1);
   cr_assert(sgemm_run_plan(&plan, &q.p, NULL) == SGEMM_ERROR_VARIANT);
@@ -1097,7 +1468,9 @@ Test(selection, workspace) {
   need_backend();
   for (mode = SGEMM_TENSOR; mode <= SGEMM_TENSOR_FULL; mode++) {
     problem q;
-    sgemm_plan plan = {SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0}, less;
+    sgemm_plan plan =
+                   {SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0, 1, 1, 1},
+               less;
     sgemm_device device;
     float *c;
     int64_t bytes = 0, size;
@@ -1131,7 +1504,7 @@ Test(selection, workspace) {
     q.p.workspace_bytes = bytes - 16;
     less = sgemm_select(&q.p, SGEMM_STAGE_ANY, &device);
     cr_assert(less.tensor != plan.tensor || less.tensor_fallback != plan.tensor_fallback ||
-              less.split_k != plan.split_k);
+              less.split_k != plan.split_k || less.slices_m > 1 || less.slices_n > 1 || less.slices_k > 1);
     problem_free(&q);
   }
 }

@@ -73,7 +73,7 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
 static inline sgemm_status sgemm__launch_plan(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                               sgemm__target *to) {
   return plan->tensor != SGEMM_TENSOR_VARIANT_NONE ? sgemm__run_tensor(plan, p, device, to)
-                                                   : sgemm__run_strict(plan, p, device, NULL, to);
+                                                   : sgemm__run_strict(plan, p, sgemm__args_of(p), device, NULL, to);
 }
 
 /* Launches a plan whose workspace is p's. With SGEMM_WORKSPACE_AUTO it is allocated before the launches and freed after
@@ -131,6 +131,13 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
     plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE; /* a smaller workspace */
     status = sgemm__run_selected(&plan, p, &device, stream);
   }
+  if (status == SGEMM_ERROR_WORKSPACE && p->workspace_bytes == SGEMM_WORKSPACE_AUTO &&
+      plan.tensor != SGEMM_TENSOR_VARIANT_NONE) { /* slices in a quarter */
+    sgemm_params less = *p;
+    less.workspace_bytes = sgemm_plan_workspace(&plan, p) / 4;
+    plan = sgemm__recent_select(&less, stage, &device);
+    status = sgemm__run_selected(&plan, p, &device, stream);
+  }
   if (status == SGEMM_ERROR_WORKSPACE && p->workspace_bytes == SGEMM_WORKSPACE_AUTO) {
     sgemm_params without = *p;
     without.workspace_bytes = 0;
@@ -156,9 +163,11 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
     return SGEMM_ERROR_PLAN;
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
     if (!sgemm__tensor_possible(sgemm__tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
-        plan->stream_k != 0 || plan->repack_a || plan->repack_b)
+        plan->stream_k != 0 || plan->repack_a || plan->repack_b || !sgemm__slices_possible(plan, p))
       return SGEMM_ERROR_PLAN;
     strict.split_k = 1; /* the fallback has no split-K */
+  } else if (sgemm__is_sliced(plan)) {
+    return SGEMM_ERROR_PLAN;
   }
   return sgemm__possible(&strict, device) && sgemm__suits_operands(&strict, &args) ? SGEMM_SUCCESS : SGEMM_ERROR_PLAN;
 }
@@ -223,8 +232,7 @@ sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm
 
 sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                  sgemm_tensor_map_encoder encode, sgemm_launch *launches, int capacity, int *count) {
-  sgemm_launch list[SGEMM_MAX_LAUNCHES];
-  sgemm__target to = {NULL, list, 0, encode};
+  sgemm__target counted = {NULL, 1, NULL, 0, 0, encode}, written = {NULL, 1, launches, capacity, 0, encode};
   sgemm_params with;
   sgemm_plan own;
   sgemm_status status;
@@ -252,15 +260,14 @@ sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, 
       return sgemm__why_no_plan(SGEMM_STAGE_ANY, device);
     status = sgemm__check_build(&own, &with, with.workspace_bytes);
     if (status == SGEMM_SUCCESS)
-      status = sgemm__launch_plan(&own, &with, device, &to);
+      status = sgemm__launch_plan(&own, &with, device, &counted);
     if (status != SGEMM_SUCCESS)
       return status;
   }
-  *count = to.count;
-  if (capacity < to.count)
+  *count = counted.count;
+  if (capacity < counted.count)
     return SGEMM_ERROR_CAPACITY;
-  memcpy(launches, list, (size_t)to.count * sizeof *list);
-  return SGEMM_SUCCESS;
+  return counted.count == 0 ? SGEMM_SUCCESS : sgemm__launch_plan(&own, &with, device, &written);
 }
 
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {

@@ -28,10 +28,17 @@ typedef struct sgemm__text {
    unless the guard fires. */
 static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
   const int sum = plan->split_k > 1 || plan->stream_k > 1;
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  sgemm__args args;
+  sgemm__slices s;
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
     return 1 + sum + (plan->repack_a || plan->repack_b);
-  return 2 + sum + (p->prepared_a == NULL || p->prepared_b == NULL) +
-         (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0);
+  args = sgemm__args_of(p);
+  s = sgemm__slices_of(plan, p, &args);
+  return (int)((double)s.count_m * (double)s.count_n * (double)s.count_k *
+                   (2 + sum + (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0)) +
+               sgemm__split_launches(&s, (swap ? p->prepared_b : p->prepared_a) == NULL,
+                                     (swap ? p->prepared_a : p->prepared_b) == NULL));
 }
 
 /* Why the plan of a tensor mode is strict, as a sentence; NULL: it is not, or the mode is strict. */
@@ -75,6 +82,12 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
     SGEMM__APPEND(&t, ", split_k %d", plan->split_k);
   if (plan->stream_k > 1)
     SGEMM__APPEND(&t, ", stream_k %d", plan->stream_k);
+  if (plan->slices_m > 1)
+    SGEMM__APPEND(&t, ", slices_m %d", plan->slices_m);
+  if (plan->slices_n > 1)
+    SGEMM__APPEND(&t, ", slices_n %d", plan->slices_n);
+  if (plan->slices_k > 1)
+    SGEMM__APPEND(&t, ", slices_k %d", plan->slices_k);
   if (plan->repack_a || plan->repack_b)
     SGEMM__APPEND(&t, ", packs %s",
                   plan->repack_a && plan->repack_b                  ? "A and B"

@@ -167,11 +167,11 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
              : sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
 }
 
-/* The launches of a strict plan. fallback_reason: NULL, or the word of a tensor mode's guard. With a word the kernels
-   return at once if it is 0. */
-static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
-                                             const uint32_t *fallback_reason, sgemm__target *to) {
-  sgemm__args args = sgemm__args_of(p);
+/* The launches of a strict plan for args, which are those of p or of a slice. fallback_reason: NULL, or the word of a
+   tensor mode's guard. With a word the kernels return at once if it is 0. */
+static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm_params *p, sgemm__args args,
+                                             const sgemm_device *device, const uint32_t *fallback_reason,
+                                             sgemm__target *to) {
   args.fallback_reason = fallback_reason;
   args.run_on_fallback = 1;
   return sgemm__variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, &args, device, to)
@@ -235,59 +235,84 @@ static inline sgemm_status sgemm__launch_full_range(const sgemm_plan *plan, cons
   t.guard_word = words + SGEMM__WORD_STRICT;
   t.first_reason = words + SGEMM__WORD_FIRST;
   t.report = words + SGEMM__WORD_REPORT;
+  t.full_terms = words + SGEMM__WORD_FULL_TERMS;
   status = sgemm__emit(
       SGEMM__SPLIT_FALLBACK, 0,
       sgemm__grid_of(blocks < (double)resident ? (int64_t)blocks : resident, 1, SGEMM__SPLIT_THREADS, 0), &t, to);
   return status != SGEMM_SUCCESS ? status : sgemm__launch_tensor(plan->tensor_fallback, &t, device, to);
 }
 
-/* The launches of a tensor plan: split, multiply, the same in full range, reduce, and a strict kernel. The kernels of
-   each further way to compute C run only if those before it have not. alpha and k are not 0. */
+/* The args of a slice's split and first multiplication. */
+static inline sgemm__tensor_args sgemm__tensor_args_of(const sgemm_plan *plan, const sgemm__tensor_layout *l,
+                                                       const sgemm__slice *slice, int adds_to_report, uint32_t *words) {
+  /* A split-K partition is a multiple of 128 k, which have one block scale. The last partitions of a plan may have no
+     k; they are neither computed nor summed. */
+  const int64_t scale_blocks = sgemm__ceil_div(slice->args.k, SGEMM__SCALE_K);
+  const int64_t blocks_per_split = sgemm__ceil_div(scale_blocks, plan->split_k);
+  const int full_range = plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
+  sgemm__tensor_args t;
+  t.gemm = slice->args;
+  t.a = l->a;
+  t.b = l->b;
+  t.split_k = (int)sgemm__ceil_div(scale_blocks, blocks_per_split);
+  t.k_per_split = blocks_per_split * SGEMM__SCALE_K;
+  t.split_stride = 0;
+  t.guard_word = words + (full_range ? SGEMM__WORD_FIRST : SGEMM__WORD_STRICT);
+  t.first_reason = NULL;
+  t.report = full_range ? NULL : words + SGEMM__WORD_REPORT;
+  t.adds_to_report = adds_to_report;
+  t.full_terms = full_range && (slice->shares_a || slice->shares_b) ? words + SGEMM__WORD_FULL_TERMS : NULL;
+  return t;
+}
+
+/* The launches of a slice: split, multiply, the same in full range, reduce, and a strict kernel. The kernels of each
+   further way to compute the slice run only if those before it have not. l: its layout. */
+static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_params *p,
+                                            const sgemm__tensor_layout *l, const sgemm__slice *slice,
+                                            int adds_to_report, const sgemm_device *device, sgemm__target *to) {
+  uint32_t *words = (uint32_t *)p->workspace;
+  const uint32_t *strict_reason = words + SGEMM__WORD_STRICT;
+  sgemm__tensor_args t = sgemm__tensor_args_of(plan, l, slice, adds_to_report, words);
+  sgemm_plan fallback = sgemm__plain_plan(plan->variant);
+  sgemm_status status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
+  fallback.cluster_k = plan->cluster_k;
+  if (status != SGEMM_SUCCESS)
+    return status;
+  if (t.split_k > 1) {
+    t.gemm = sgemm__into_partitions(&slice->args, l->partials, t.split_k);
+    t.split_stride = sgemm__partition_floats(&slice->args);
+  }
+  status = sgemm__launch_tensor(plan->tensor, &t, device, to);
+  if (status == SGEMM_SUCCESS && plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE)
+    status = sgemm__launch_full_range(plan, l, t, words, device, to);
+  if (status == SGEMM_SUCCESS && t.split_k > 1) {
+    sgemm__args reduce = slice->args; /* the sum runs if tensor cores computed the partitions */
+    reduce.fallback_reason = strict_reason;
+    status = sgemm__launch_reduce(&reduce, l->partials, t.split_k, to);
+  }
+  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, slice->args, device, strict_reason, to);
+}
+
+/* The launches of a tensor plan: those of each slice, one after the other. alpha and k are not 0. */
 static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                              sgemm__target *to) {
   const sgemm__args whole = sgemm__args_of(p);
+  const sgemm__slices slices = sgemm__slices_of(plan, p, &whole);
   const sgemm__tensor_layout l = sgemm__tensor_layout_of(plan, p, &whole);
-  /* A split-K partition is a multiple of 128 k, which have one block scale. The last partitions of a plan may have no
-     k; they are neither computed nor summed. */
-  const int64_t scale_blocks = sgemm__ceil_div(whole.k, SGEMM__SCALE_K);
-  const int64_t blocks_per_split = sgemm__ceil_div(scale_blocks, plan->split_k);
-  const int split_k = (int)sgemm__ceil_div(scale_blocks, blocks_per_split);
-  const int full_range = plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
-  uint32_t *words = (uint32_t *)p->workspace;
-  const uint32_t *strict_reason = words + (full_range ? SGEMM__WORD_STRICT : SGEMM__WORD_REPORT);
-  sgemm_plan fallback = sgemm__plain_plan(plan->variant);
-  sgemm__tensor_args t;
-  sgemm_status status;
-  fallback.cluster_k = plan->cluster_k;
+  const int64_t count = slices.count_m * slices.count_n * slices.count_k;
+  sgemm_status status = SGEMM_SUCCESS;
+  int64_t number;
   if (!sgemm__tensor_tiles_fit(plan->tensor, &whole) || !sgemm__tensor_tiles_fit(plan->tensor_fallback, &whole) ||
-      (full_range && !sgemm__grid_fits(sgemm__full_range_row_blocks(&l, whole.k), 0)) ||
-      (split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0)))
+      (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE &&
+       !sgemm__grid_fits(sgemm__full_range_row_blocks(&l, slices.k), 0)) ||
+      (!sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0) && plan->split_k > 1))
     return SGEMM_ERROR_GRID;
-  t.gemm = whole;
-  t.a = l.a;
-  t.b = l.b;
-  t.split_k = split_k;
-  t.k_per_split = blocks_per_split * SGEMM__SCALE_K;
-  t.split_stride = 0;
-  t.guard_word = words + (full_range ? SGEMM__WORD_FIRST : SGEMM__WORD_REPORT);
-  t.first_reason = NULL;
-  t.report = NULL;
-  status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
-  if (status != SGEMM_SUCCESS)
-    return status;
-  if (split_k > 1) {
-    t.gemm = sgemm__into_partitions(&whole, l.partials, split_k);
-    t.split_stride = sgemm__partition_floats(&whole);
+  for (number = 0; number < count && status == SGEMM_SUCCESS; number++) {
+    const sgemm__slice slice = sgemm__slice_at(&slices, &whole, number);
+    const sgemm__tensor_layout at = sgemm__slice_layout(&l, plan, &whole, &slice);
+    status = sgemm__run_slice(plan, p, &at, &slice, number > 0, device, to);
   }
-  status = sgemm__launch_tensor(plan->tensor, &t, device, to);
-  if (status == SGEMM_SUCCESS && full_range)
-    status = sgemm__launch_full_range(plan, &l, t, words, device, to);
-  if (status == SGEMM_SUCCESS && split_k > 1) {
-    sgemm__args reduce = whole; /* the sum runs if tensor cores computed the partitions */
-    reduce.fallback_reason = strict_reason;
-    status = sgemm__launch_reduce(&reduce, l.partials, split_k, to);
-  }
-  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, device, strict_reason, to);
+  return status;
 }
 
 #endif /* SGEMM_LAUNCH_SEQUENCE_H */

@@ -5,16 +5,18 @@
 
 typedef struct sgemm__target {
   sgemm_stream stream;
-  sgemm_launch *launches; /* a list of SGEMM_MAX_LAUNCHES; NULL: the launches go to the stream */
-  int count;              /* launches in the list */
+  int lists;              /* 1: the launches go to a list; 0: to the stream */
+  sgemm_launch *launches; /* the list */
+  int capacity, count;    /* its elements; launches so far. Launches beyond the capacity are counted, not written */
   sgemm_tensor_map_encoder encode;
 } sgemm__target;
 
 static inline sgemm__target sgemm__to_stream(sgemm_stream stream) {
   sgemm__target to;
   to.stream = stream;
+  to.lists = 0;
   to.launches = NULL;
-  to.count = 0;
+  to.capacity = to.count = 0;
   to.encode = NULL;
   return to;
 }
@@ -87,36 +89,37 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 static inline sgemm_status sgemm__record(int kernel, int ops, sgemm__grid grid, const void *args, sgemm__target *to) {
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel); /* NULL for kernels beside strict variants */
   const sgemm__args *gemm = (const sgemm__args *)args; /* the first member of each kernel's parameter */
-  sgemm_launch *launch = &to->launches[to->count];
+  sgemm_launch launch;
   SGEMM__ASSERT(sizeof(sgemm__tma_args) % SGEMM__TENSOR_MAP_ALIGNMENT == 0, "tensor maps follow the args of tma")
   SGEMM__ASSERT(sizeof(sgemm__tma_args) + 2 * SGEMM__TENSOR_MAP_BYTES <= SGEMM_MAX_ARGUMENT_BYTES &&
                     sizeof(sgemm__tensor_args) <= SGEMM_MAX_ARGUMENT_BYTES,
                 "the arguments fit into sgemm_launch")
-  memset(launch, 0, sizeof *launch);
-  sgemm__name_kernel(launch, kernel, ops);
-  launch->grid_x = grid.x;
-  launch->grid_y = grid.y;
-  launch->grid_z = grid.z;
-  launch->threads = grid.threads;
-  launch->cluster = grid.cluster;
-  launch->shared_bytes = grid.shared;
-  launch->argument_bytes = sgemm__args_bytes(kernel);
-  memcpy(launch->arguments, args, launch->argument_bytes);
+  memset(&launch, 0, sizeof launch);
+  sgemm__name_kernel(&launch, kernel, ops);
+  launch.grid_x = grid.x;
+  launch.grid_y = grid.y;
+  launch.grid_z = grid.z;
+  launch.threads = grid.threads;
+  launch.cluster = grid.cluster;
+  launch.shared_bytes = grid.shared;
+  launch.argument_bytes = sgemm__args_bytes(kernel);
+  memcpy(launch.arguments, args, launch.argument_bytes);
   if (v != NULL && v->uses_tma) {
     SGEMM__ALIGNED(SGEMM__TENSOR_MAP_ALIGNMENT) unsigned char maps[2 * SGEMM__TENSOR_MAP_BYTES] = {0};
     if (gemm->k > 0 && (to->encode == NULL || sgemm__encode_operands(to->encode, v, gemm, maps) != 0))
       return SGEMM_ERROR_TENSOR_MAP;
-    memcpy(launch->arguments + launch->argument_bytes, maps, sizeof maps);
-    launch->argument_bytes += sizeof maps;
+    memcpy(launch.arguments + launch.argument_bytes, maps, sizeof maps);
+    launch.argument_bytes += sizeof maps;
   }
+  if (to->count < to->capacity)
+    to->launches[to->count] = launch;
   to->count++;
   return SGEMM_SUCCESS;
 }
 
 /* A launch of a sequence; the arguments are those of sgemm__launch(). */
 static inline sgemm_status sgemm__emit(int kernel, int ops, sgemm__grid grid, const void *args, sgemm__target *to) {
-  return to->launches != NULL ? sgemm__record(kernel, ops, grid, args, to)
-                              : sgemm__launch(kernel, ops, grid, args, to->stream);
+  return to->lists ? sgemm__record(kernel, ops, grid, args, to) : sgemm__launch(kernel, ops, grid, args, to->stream);
 }
 
 #endif /* SGEMM_LAUNCH_TARGET_H */

@@ -305,26 +305,60 @@ static inline double sgemm__mma_slowdown(int arch) {
   return arch == 80 || arch == 90 || arch == 100 ? 1.0 : SGEMM__COST_MMA_OTHER;
 }
 
+/* Launches of the split in all slices of a tensor plan. A slice whose operands are both split before has none.
+   split_a, split_b: 1 if the operand is not pre-split. */
+static inline double sgemm__split_launches(const sgemm__slices *s, int split_a, int split_b) {
+  const double all = (double)s->count_m * (double)s->count_n * (double)s->count_k;
+  const double sharing = (double)sgemm__sharing_slices(s);
+  return (split_a || split_b ? all - sharing : 0.0) + ((s->shares_b ? split_a : split_b) ? sharing : 0.0);
+}
+
+/* Clocks of the tiles of the busiest SM, one after the other, in all slices. In each direction the last slice may be
+   smaller than the others. */
+static inline double sgemm__tensor_tiles_cost(const sgemm_plan *plan, const sgemm_device *device,
+                                              const sgemm__problem *q, const sgemm__slices *s) {
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
+  const sgemm__tensor_calibration t = sgemm__tensor_calibration_of(plan->tensor);
+  const double k_block = t.k_block * (v->wgmma ? 1.0 : sgemm__mma_slowdown(device->code_arch));
+  double clocks = 0.0;
+  int i;
+  for (i = 0; i < 8; i++) { /* bit 0, 1, 2 is 1: the last slice of m, of n, of k; 0: the others */
+    const double slices = (i & 1 ? 1.0 : (double)(s->count_m - 1)) * (i & 2 ? 1.0 : (double)(s->count_n - 1)) *
+                          (i & 4 ? 1.0 : (double)(s->count_k - 1));
+    const double m = (double)(i & 1 ? q->args.m - (s->count_m - 1) * s->m : s->m);
+    const double n = (double)(i & 2 ? q->args.n - (s->count_n - 1) * s->n : s->n);
+    const int64_t k = i & 4 ? q->args.k - (s->count_k - 1) * s->k : s->k;
+    const double tiles = sgemm__ceil(m / v->BM) * sgemm__ceil(n / v->BN) * q->batch * plan->split_k;
+    const double k_blocks = sgemm__ceil((double)SGEMM__K_BLOCKS(k) / plan->split_k);
+    if (slices > 0.0)
+      clocks += slices * sgemm__ceil(tiles * q->per_sm - 1e-9) * (k_blocks * k_block + t.overhead);
+  }
+  return clocks;
+}
+
 /* Estimated clocks of a tensor plan whose guard does not fire: the launches, the split at the speed of DRAM, the tiles
-   of the busiest SM one after the other, and the stores. */
+   and the stores. With slices of m and n an operand is split again for each slice of the one that they share; slices of
+   k read and write all of C again. */
 static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                         const sgemm__problem *q) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
-  const sgemm__tensor_calibration t = sgemm__tensor_calibration_of(plan->tensor);
+  const sgemm__slices s = sgemm__slices_of(plan, p, &q->args);
   const int swap = p->order == SGEMM_COL_MAJOR;
-  const double split_a = (swap ? p->prepared_b : p->prepared_a) != NULL ? 0.0 : q->pack_a;
-  const double split_b = (swap ? p->prepared_a : p->prepared_b) != NULL ? 0.0 : q->pack_b;
-  const double bytes = (split_a + split_b) * (4.0 + 2.0 * v->terms);
+  const int split_a = (swap ? p->prepared_b : p->prepared_a) == NULL,
+            split_b = (swap ? p->prepared_a : p->prepared_b) == NULL;
+  const double bytes = ((split_a ? q->pack_a * (s.shares_b ? (double)s.count_n : 1.0) : 0.0) +
+                        (split_b ? q->pack_b * (s.shares_b ? 1.0 : (double)s.count_m) : 0.0)) *
+                       (4.0 + 2.0 * v->terms);
   const double byte = q->dram_byte / SGEMM__COST_SPLIT_BANDWIDTH;
-  const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch * plan->split_k;
-  const double k_blocks = sgemm__ceil((double)SGEMM__K_BLOCKS(q->args.k) / plan->split_k);
-  const double results = q->m * q->n * q->batch * 4.0;
-  const double launches = (bytes > 0.0) + 2.0 + (plan->split_k > 1) +
-                          (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2.0 : 0.0);
-  return launches * SGEMM__COST_TENSOR_LAUNCH + (bytes > 0.0 ? SGEMM__COST_SPLIT : 0.0) + bytes * byte +
-         sgemm__ceil(tiles * q->per_sm - 1e-9) *
-             (k_blocks * t.k_block * (v->wgmma ? 1.0 : sgemm__mma_slowdown(device->code_arch)) + t.overhead) +
-         results * byte * (1.0 + (q->args.beta != 0.0f) + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0));
+  const double results = q->m * q->n * q->batch * 4.0, slices_k = (double)s.count_k;
+  const double splits = sgemm__split_launches(&s, split_a, split_b);
+  const double launches = (double)s.count_m * (double)s.count_n * slices_k *
+                              (2.0 + (plan->split_k > 1) +
+                               (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2.0 : 0.0)) +
+                          splits;
+  return launches * SGEMM__COST_TENSOR_LAUNCH + splits * SGEMM__COST_SPLIT + bytes * byte +
+         sgemm__tensor_tiles_cost(plan, device, q, &s) +
+         results * byte * (slices_k * (2.0 + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0)) - (q->args.beta == 0.0f));
 }
 
 #endif /* SGEMM_SELECT_COST_H */

@@ -43,6 +43,7 @@ static inline sgemm_plan sgemm__plain_plan(sgemm_variant variant) {
   plan.stream_k = 0;
   plan.repack_a = 0;
   plan.repack_b = 0;
+  plan.slices_m = plan.slices_n = plan.slices_k = 1;
   return plan;
 }
 
@@ -170,6 +171,94 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
   return best;
 }
 
+/* 1 if a tensor plan's slices suit the operands. Slices of k cannot take pre-split operands of a batch apart. */
+static inline int sgemm__slices_possible(const sgemm_plan *plan, const sgemm_params *p) {
+  return plan->slices_m >= 0 && plan->slices_n >= 0 && plan->slices_k >= 0 &&
+         (plan->slices_k <= 1 || ((p->prepared_a == NULL || sgemm__matrix_count(p->batch, p->stride_a) == 1) &&
+                                  (p->prepared_b == NULL || sgemm__matrix_count(p->batch, p->stride_b) == 1)));
+}
+
+static inline int sgemm__is_sliced(const sgemm_plan *plan) {
+  return plan->slices_m > 1 || plan->slices_n > 1 || plan->slices_k > 1;
+}
+
+/* Slices of a plan that the selection considers, at most. A slice has up to 6 launches. */
+enum { SGEMM__SLICES_LIMIT = 1024 };
+
+/* Sets the plan's slices of m, or of n, to the fewest with which it fits into the workspace. Its other slices are set.
+   Returns 0 if it fits with none. The bytes grow in proportion to the tiles of a slice. */
+static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_params *p, const sgemm__args *args) {
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
+  const int64_t unit = of_n ? v->BN : v->BM, tiles = sgemm__ceil_div(of_n ? args->n : args->m, unit);
+  int *slices = of_n ? &plan->slices_n : &plan->slices_m;
+  sgemm_plan whole = *plan;
+  sgemm__slices s;
+  sgemm__args part = *args;
+  int64_t one, two, fit;
+  *slices = 1;
+  s = sgemm__slices_of(plan, p, args);
+  whole.slices_m = whole.slices_n = whole.slices_k = 1;
+  part.m = of_n ? s.m : unit;
+  part.n = of_n ? unit : s.n;
+  part.k = s.k;
+  one = sgemm__plan_bytes(&whole, p, &part);
+  *(of_n ? &part.n : &part.m) = 2 * unit;
+  two = sgemm__plan_bytes(&whole, p, &part);
+  if (one > p->workspace_bytes || two == INT64_MAX)
+    return 0;
+  fit = two > one ? 1 + (p->workspace_bytes - one) / (two - one) : tiles;
+  for (; fit > 0; fit--) { /* the bytes of a slice are rounded: a second iteration is rare */
+    const int64_t count = sgemm__ceil_div(tiles, fit);
+    if (count > SGEMM__SLICES_LIMIT)
+      return 0;
+    *slices = (int)sgemm__ceil_div(tiles, sgemm__ceil_div(tiles, count));
+    if (sgemm__plan_bytes(plan, p, args) <= p->workspace_bytes)
+      return 1;
+  }
+  return 0;
+}
+
+/* Makes a tensor plan with slices the best candidate if its estimated time is below the best one's. The plan without
+   slices does not fit. For some numbers of slices of k, and for each for some of n, the plan with the fewest slices of
+   m is considered, and the one with the fewest of n alone. Fewer slices of k are considered first; once C needs no
+   slices of its own, more of k do not help. */
+static inline void sgemm__consider_slices(const sgemm_plan *whole, const sgemm_params *p, const sgemm_device *device,
+                                          const sgemm__problem *q, sgemm__best *best) {
+  static const unsigned char counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+  enum { COUNTS = sizeof counts, SLICE_MIN_K = 256 };
+  sgemm_plan plan = *whole;
+  int i, j;
+  for (i = 0; i < COUNTS && (i == 0 || counts[i] * (int64_t)SLICE_MIN_K <= p->k); i++) {
+    int64_t considered = 0; /* slices of n */
+    plan.slices_k = counts[i];
+    plan.slices_m = plan.slices_n = 1;
+    if (!sgemm__slices_possible(&plan, p) || sgemm__tensor_cost(&plan, p, device, q) >= best->cost)
+      return;
+    for (j = -1; j < COUNTS; j++) { /* -1: slices of n alone */
+      sgemm__slices s;
+      double cost;
+      plan.slices_m = 1;
+      plan.slices_n = j < 0 ? 1 : counts[j];
+      s = sgemm__slices_of(&plan, p, &q->args);
+      if ((j >= 0 && s.count_n == considered) || !sgemm__fit_slices(&plan, j < 0, p, &q->args))
+        continue;
+      considered = j < 0 ? 0 : s.count_n;
+      s = sgemm__slices_of(&plan, p, &q->args);
+      cost = sgemm__tensor_cost(&plan, p, device, q);
+      if (cost < best->cost && s.count_m * s.count_n * s.count_k <= SGEMM__SLICES_LIMIT) {
+        plan.slices_n = (int)s.count_n;
+        plan.slices_k = (int)s.count_k;
+        best->plan = plan;
+        best->cost = cost;
+      }
+      if (j < 0 && s.count_n == 1)
+        return;
+      if (j >= 0 && s.count_m == 1)
+        break;
+    }
+  }
+}
+
 /* A tensor plan is selected if its estimated time is below this part of the strict plan's. The margin keeps an error of
    the estimate from making a tensor mode slower than strict fp32. */
 #define SGEMM__TENSOR_MARGIN 0.85
@@ -201,9 +290,13 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
     for (plan.split_k = 1; plan.split_k <= limit && (plan.split_k == 1 || plan.split_k * SPLIT_K_MIN_K <= p->k);
          plan.split_k *= 2) {
       const double cost = sgemm__tensor_cost(&plan, p, device, q);
-      if (cost < best->cost && sgemm__plan_bytes(&plan, p, &q->args) <= p->workspace_bytes) {
+      if (cost >= best->cost)
+        continue;
+      if (sgemm__plan_bytes(&plan, p, &q->args) <= p->workspace_bytes) {
         best->plan = plan;
         best->cost = cost;
+      } else if (p->workspace_bytes > SGEMM__GUARD_BYTES) {
+        sgemm__consider_slices(&plan, p, device, q, best);
       }
     }
   }
@@ -212,16 +305,18 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
 /* Sets the full-range variant that computes the calls of a plan of fp16x3 whose guard fires for small elements, if the
    workspace has room for its terms, it is faster than strict fp32 by the margin, and its two launches, which return at
    once in other calls, take at most 3 % of the plan's time and leave the plan faster by the margin. It has the plan's
-   split_k: the sum of the partitions is one launch, whichever variant computed them. strict_cost: estimated clocks of
-   the strict plan. */
+   split_k: the sum of the partitions is one launch, whichever variant computed them. A plan with slices may get more of
+   them, so that the terms of full range fit, if that too costs no more than 3 %. strict_cost: estimated clocks of the
+   strict plan. */
 static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_cost, const sgemm_params *p,
                                               const sgemm_device *device, const sgemm__problem *q) {
   double lowest = SGEMM__TENSOR_MARGIN * strict_cost;
+  const double cost_without = sgemm__tensor_cost(plan, p, device, q);
   sgemm_params unprepared = *p; /* the fallback splits both operands */
-  sgemm_plan with = *plan;
+  sgemm__best with = {*plan, 1.03 * cost_without};
   int i;
   if (sgemm__tensor_variant_get(plan->tensor)->format != SGEMM_FORMAT_fp16x3 ||
-      2.0 * SGEMM__COST_TENSOR_LAUNCH > 0.03 * sgemm__tensor_cost(plan, p, device, q))
+      2.0 * SGEMM__COST_TENSOR_LAUNCH > 0.03 * cost_without)
     return;
   unprepared.prepared_a = unprepared.prepared_b = NULL;
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
@@ -234,14 +329,20 @@ static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_co
       continue;
     cost = sgemm__tensor_cost(&full, &unprepared, device, q);
     if (cost < lowest) {
-      with.tensor_fallback = full.tensor;
+      with.plan.tensor_fallback = full.tensor;
       lowest = cost;
     }
   }
-  if (with.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE &&
-      sgemm__plan_bytes(&with, p, &q->args) <= p->workspace_bytes &&
-      sgemm__tensor_cost(&with, p, device, q) < SGEMM__TENSOR_MARGIN * strict_cost)
-    plan->tensor_fallback = with.tensor_fallback;
+  if (with.plan.tensor_fallback == SGEMM_TENSOR_VARIANT_NONE)
+    return;
+  if (sgemm__plan_bytes(&with.plan, p, &q->args) > p->workspace_bytes && sgemm__is_sliced(plan)) {
+    const sgemm_plan whole = with.plan;
+    sgemm__consider_slices(&whole, p, device, q, &with);
+  }
+  if (sgemm__plan_bytes(&with.plan, p, &q->args) <= p->workspace_bytes &&
+      sgemm__tensor_cost(&with.plan, p, device, q) <
+          sgemm__smaller(SGEMM__TENSOR_MARGIN * strict_cost, 1.03 * cost_without))
+    *plan = with.plan;
 }
 
 /* Sets what a tensor plan falls back on: full range, and the strict variant and cluster_k. The strict fallback has no

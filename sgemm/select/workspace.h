@@ -172,6 +172,80 @@ static inline int64_t sgemm__split_operands_at(sgemm__split_operand *a, sgemm__s
   return bytes + (b->presplit ? 0 : operand);
 }
 
+/* The slices of a tensor plan, each a multiplication of its own whose terms share the workspace with those of the
+   others. Slices of k are added up in C, one after the other. The slices of one k share the split terms of A or of B:
+   the outer loop goes over the slices of the shared operand, and only the first slice of each inner loop splits it.
+   Without slices there is one, the whole. */
+typedef struct sgemm__slices {
+  int64_t m, n, k;                   /* sizes of a slice; the last one of a direction may be smaller */
+  int64_t count_m, count_n, count_k; /* slices of each direction */
+  int shares_b; /* 1: the inner loop goes over m and shares B's terms; 0: it goes over n and shares A's */
+} sgemm__slices;
+
+/* The size of a slice: as many units as divide them evenly. */
+static inline int64_t sgemm__slice_size(int64_t size, int64_t unit, int slices) {
+  const int64_t slice = sgemm__ceil_div(sgemm__ceil_div(size, unit), slices > 1 ? slices : 1) * unit;
+  return slice < size ? slice : size;
+}
+static inline int64_t sgemm__slice_count(int64_t size, int64_t slice) {
+  return size == 0 ? 1 : sgemm__ceil_div(size, slice);
+}
+
+/* The operand that costs less to split once is shared. A pre-split operand costs nothing. */
+static inline sgemm__slices sgemm__slices_of(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args) {
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  const double a = (swap ? p->prepared_b : p->prepared_a) != NULL
+                       ? 0.0
+                       : (double)args->m * (double)sgemm__matrix_count(args->batch, args->stride_a);
+  const double b = (swap ? p->prepared_a : p->prepared_b) != NULL
+                       ? 0.0
+                       : (double)args->n * (double)sgemm__matrix_count(args->batch, args->stride_b);
+  sgemm__slices s;
+  s.m = sgemm__slice_size(args->m, v->BM, plan->slices_m);
+  s.n = sgemm__slice_size(args->n, v->BN, plan->slices_n);
+  s.k = sgemm__slice_size(args->k, SGEMM__SCALE_K, plan->slices_k);
+  s.count_m = sgemm__slice_count(args->m, s.m);
+  s.count_n = sgemm__slice_count(args->n, s.n);
+  s.count_k = sgemm__slice_count(args->k, s.k);
+  s.shares_b = b + (double)s.count_n * a < a + (double)s.count_m * b;
+  return s;
+}
+
+/* Slices whose split terms are those of the slice before, for the operand that they share. */
+static inline int64_t sgemm__sharing_slices(const sgemm__slices *s) {
+  return (s->shares_b ? s->count_n * (s->count_m - 1) : s->count_m * (s->count_n - 1)) * s->count_k;
+}
+
+/* One slice. */
+typedef struct sgemm__slice {
+  sgemm__args args;          /* its multiplication */
+  int64_t row, col, first_k; /* its place in the whole */
+  int shares_a, shares_b;    /* 1: the operand's split terms are those of the slice before */
+} sgemm__slice;
+
+/* Slice `number` of the multiplication `whole`, from 0. */
+static inline sgemm__slice sgemm__slice_at(const sgemm__slices *s, const sgemm__args *whole, int64_t number) {
+  const int64_t inner_count = s->shares_b ? s->count_m : s->count_n,
+                outer_count = s->shares_b ? s->count_n : s->count_m;
+  const int64_t inner = number % inner_count, outer = number / inner_count % outer_count;
+  sgemm__slice t;
+  t.row = (s->shares_b ? inner : outer) * s->m;
+  t.col = (s->shares_b ? outer : inner) * s->n;
+  t.first_k = number / inner_count / outer_count * s->k;
+  t.shares_a = inner > 0 && !s->shares_b;
+  t.shares_b = inner > 0 && s->shares_b;
+  t.args = *whole;
+  t.args.m = whole->m - t.row < s->m ? whole->m - t.row : s->m;
+  t.args.n = whole->n - t.col < s->n ? whole->n - t.col : s->n;
+  t.args.k = whole->k - t.first_k < s->k ? whole->k - t.first_k : s->k;
+  t.args.A += whole->trans_a ? t.row + t.first_k * whole->lda : t.row * whole->lda + t.first_k;
+  t.args.B += whole->trans_b ? t.col * whole->ldb + t.first_k : t.col + t.first_k * whole->ldb;
+  t.args.C += t.row * whole->ldc + t.col;
+  t.args.beta = t.first_k > 0 ? 1.0f : whole->beta;
+  return t;
+}
+
 typedef struct sgemm__tensor_layout {
   sgemm__split_operand a, b;           /* for plan.tensor */
   sgemm__split_operand full_a, full_b; /* for plan.tensor_fallback, in the same memory; never pre-split */
@@ -179,13 +253,21 @@ typedef struct sgemm__tensor_layout {
   int64_t bytes;                       /* bytes of the workspace; INT64_MAX: the sizes are too large to run */
 } sgemm__tensor_layout;
 
+/* The layout for the largest slice, with room for that of each. */
 static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *plan, const sgemm_params *p,
-                                                           const sgemm__args *args) {
+                                                           const sgemm__args *whole) {
   const sgemm_tensor_variant_info *full = sgemm__tensor_variant_get(plan->tensor_fallback);
   const int swap = p->order == SGEMM_COL_MAJOR;
+  const sgemm__slices slices = sgemm__slices_of(plan, p, whole);
   char *memory = (char *)p->workspace;
-  const int64_t partitions = sgemm__partitions_floats(args, plan->split_k);
+  sgemm__args largest = *whole;
+  const sgemm__args *args = &largest;
+  int64_t partitions;
   sgemm__tensor_layout l;
+  largest.m = slices.m;
+  largest.n = slices.n;
+  largest.k = slices.k;
+  partitions = sgemm__partitions_floats(args, plan->split_k);
   l.bytes = sgemm__split_operands_at(&l.a, &l.b, memory, (char *)(swap ? p->prepared_b : p->prepared_a),
                                      (char *)(swap ? p->prepared_a : p->prepared_b), args,
                                      sgemm__tensor_variant_get(plan->tensor)->terms);
@@ -196,8 +278,44 @@ static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *pla
                          sgemm__split_operands_at(&l.full_a, &l.full_b, memory, NULL, NULL, args, full->terms));
   l.partials = memory == NULL ? NULL : (float *)(memory + l.bytes);
   l.bytes = partitions >= INT64_MAX / 8 ? INT64_MAX : l.bytes + 4 * partitions;
-  if (((double)args->m + (double)args->n) * ((double)args->k + 64.0) * (double)sgemm__max(args->batch, 1) * 8.0 > 1e18)
+  if (((double)whole->m + (double)whole->n) * ((double)whole->k + 64.0) * (double)sgemm__max(whole->batch, 1) * 8.0 >
+      1e18)
     l.bytes = INT64_MAX;
+  return l;
+}
+
+/* Moves an operand from the layout for the largest slice to that of a slice of `extent` rows and k. An operand that
+   sgemm_prepare() has split holds whole_extent rows and whole_k; the slice begins at row `first` and first_k. Its flags
+   are those of all its rows. */
+static inline void sgemm__lay_out_slice(sgemm__split_operand *o, int64_t extent, int64_t k, int64_t first,
+                                        int64_t first_k, int64_t whole_extent, int64_t whole_k, int terms) {
+  const int presplit = o->presplit;
+  sgemm__split_operand_at(o, (char *)o->data, presplit ? whole_extent : extent, presplit ? whole_k : k, o->batch,
+                          terms);
+  o->presplit = presplit;
+  if (!presplit)
+    return;
+  o->data = (char *)o->data + (first_k / SGEMM__K_BLOCK * o->rows + first) * SGEMM__ROW_BYTES(terms);
+  o->scales += first_k / SGEMM__SCALE_K * o->rows + first;
+  o->flags += first_k / SGEMM__SCALE_K * (o->rows / SGEMM__ROW_BLOCK);
+}
+
+/* The layout of a slice in that for the largest one. */
+static inline sgemm__tensor_layout sgemm__slice_layout(const sgemm__tensor_layout *largest, const sgemm_plan *plan,
+                                                       const sgemm__args *whole, const sgemm__slice *t) {
+  const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor),
+                                  *full = sgemm__tensor_variant_get(plan->tensor_fallback);
+  sgemm__tensor_layout l = *largest;
+  sgemm__lay_out_slice(&l.a, t->args.m, t->args.k, t->row, t->first_k, whole->m, whole->k, v->terms);
+  sgemm__lay_out_slice(&l.b, t->args.n, t->args.k, t->col, t->first_k, whole->n, whole->k, v->terms);
+  if (full != NULL) {
+    sgemm__lay_out_slice(&l.full_a, t->args.m, t->args.k, t->row, t->first_k, whole->m, whole->k, full->terms);
+    sgemm__lay_out_slice(&l.full_b, t->args.n, t->args.k, t->col, t->first_k, whole->n, whole->k, full->terms);
+  }
+  l.a.presplit |= t->shares_a;
+  l.b.presplit |= t->shares_b;
+  l.full_a.presplit = t->shares_a;
+  l.full_b.presplit = t->shares_b;
   return l;
 }
 

@@ -38,26 +38,38 @@ SGEMM__DEVICE sgemm__tensor_unit sgemm__tensor_unit_at(const sgemm__tensor_args 
   return unit;
 }
 
-/* 1 if a multiplying kernel of tensor_fallback has no work: fp16x3 has computed C, or strict fp32 will. Block 0 then
-   writes the words that it would write after its own guard. All threads of a block call it. */
-SGEMM__DEVICE int sgemm__full_range_has_no_work(const sgemm__tensor_args *args, int format) {
+/* Writes the fallback reason of a slice to the report, beside the bits of earlier slices. One thread of a launch calls
+   it. */
+SGEMM__DEVICE void sgemm__report(const sgemm__tensor_args *args, uint32_t fallback_reason) {
+  *args->report = (args->adds_to_report ? *args->report : 0) | fallback_reason;
+}
+
+/* 1 if a multiplying kernel has no work. All threads of a block call it.
+     Of fp16x3: the split terms of an operand that slices share are those of full range, which computes this slice too.
+     The fallback reason stays that of the slice before.
+     Of tensor_fallback: fp16x3 has computed C, or strict fp32 will. Block 0 then writes the words that it would write
+     after its own guard. */
+SGEMM__DEVICE int sgemm__tensor_has_no_work(const sgemm__tensor_args *args, int format) {
   uint32_t first;
-  if (format == SGEMM_FORMAT_fp16x3 || args->first_reason == NULL)
+  if (format == SGEMM_FORMAT_fp16x3)
+    return args->full_terms != NULL && *args->full_terms;
+  if (args->first_reason == NULL)
     return 0;
   first = *args->first_reason;
   if (sgemm__full_range_may_compute(first))
     return 0;
   if (sgemm__thread() == 0 && sgemm__block_x() == 0) {
     *args->guard_word = first;
-    *args->report = first;
+    *args->full_terms = 0;
+    sgemm__report(args, first);
   }
   return 1;
 }
 
 /* The guard: returns the fallback reason of this format. Each block combines the flag bits of all of A and B, and block
-   0 writes the reason to args->guard_word. In a kernel of tensor_fallback block 0 also writes the report: the reason of
-   fp16x3, which has each bit of the reason of bf16x6. The first `threads` threads of the block call it. words: 2 words
-   of shared memory, 0 before the call. found: an mbarrier at which each of these warps arrives once. */
+   0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3 beside
+   its own. The first `threads` threads of the block call it. words: 2 words of shared memory, 0 before
+   the call. found: an mbarrier at which each of these warps arrives once. */
 SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, uint32_t *words, sgemm__mbarrier *found,
                                     int threads) {
   const sgemm__args *p = &args->gemm;
@@ -79,8 +91,12 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, 
   fallback_reason = sgemm__fallback_reason(words[0], words[1]);
   if (sgemm__thread() == 0 && sgemm__block_x() == 0) {
     *args->guard_word = fallback_reason;
-    if (format != SGEMM_FORMAT_fp16x3 && args->first_reason != NULL)
-      *args->report = *args->first_reason | (fallback_reason == 0 ? SGEMM_GUARD_FULL_RANGE : 0);
+    if (format != SGEMM_FORMAT_fp16x3 && args->first_reason != NULL) {
+      *args->full_terms = 1;
+      sgemm__report(args, *args->first_reason | fallback_reason | (fallback_reason == 0 ? SGEMM_GUARD_FULL_RANGE : 0));
+    } else if (args->report != NULL) {
+      sgemm__report(args, fallback_reason);
+    }
   }
   return fallback_reason;
 }

@@ -135,7 +135,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
     sgemm__fragment a[2 * (terms)], b[(WN) / 8 * (terms)];                                                             \
     sgemm__pdl_trigger();                                                                                              \
     sgemm__pdl_wait();                                                                                                 \
-    if (sgemm__full_range_has_no_work(&args, shape.format))                                                            \
+    if (sgemm__tensor_has_no_work(&args, shape.format))                                                                \
       return;                                                                                                          \
     sgemm__tensor_mma(&args, &shape, tiles, acc, sum, a_scale, a, b);                                                  \
   }

@@ -307,17 +307,16 @@ SGEMM__DEVICE void sgemm__split_row_block(const sgemm__split_operand *o, const f
   }
 }
 
-/* Row blocks of an operand, of all its matrices. A pre-split operand has none. */
-SGEMM__DEVICE uint32_t sgemm__row_blocks(const sgemm__split_operand *o) {
-  return o->presplit ? 0 : (uint32_t)(o->rows / SGEMM__ROW_BLOCK) * (uint32_t)o->batch;
+/* Row blocks of an operand, of all its matrices. With is_split 1 there is none to split. */
+SGEMM__DEVICE uint32_t sgemm__row_blocks(const sgemm__split_operand *o, int is_split) {
+  return is_split ? 0 : (uint32_t)(o->rows / SGEMM__ROW_BLOCK) * (uint32_t)o->batch;
 }
 
-/* Splits row block number `block`, A's before B's, over 128 k, number block_k. Numbers beyond the end of k have no
-   work. */
-SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, uint32_t block, uint32_t block_k, int format,
-                                      float *shared, float *stats, uint32_t *flags) {
+/* Splits row block number `block`, A's `of_a` before B's, over 128 k, number block_k. Numbers beyond the end of k have
+   no work. */
+SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, uint32_t of_a, uint32_t block, uint32_t block_k,
+                                      int format, float *shared, float *stats, uint32_t *flags) {
   const sgemm__args *p = &args->gemm;
-  const uint32_t of_a = sgemm__row_blocks(&args->a);
   if (block_k >= sgemm__scale_blocks(p->k))
     return;
   if (block < of_a)
@@ -330,31 +329,36 @@ SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, uint32_t b
 
 /* The work of a block of the fallback's split: row blocks block_x, block_x + grid_x and so on, counted over the row
    blocks of the first 128 k, then those of the next. In most calls the blocks return at once, so there are only as many
-   as the GPU holds at a time. */
+   as the GPU holds at a time. An operand that slices share is split by the first of them that comes to full range. */
 SGEMM__DEVICE void sgemm__split_on_fallback(const sgemm__tensor_args *args, int format, float *shared, float *stats,
                                             uint32_t *flags) {
-  const uint32_t row_blocks = sgemm__row_blocks(&args->a) + sgemm__row_blocks(&args->b);
+  const int full_terms = (args->a.presplit || args->b.presplit) && *args->full_terms;
+  const uint32_t of_a = sgemm__row_blocks(&args->a, args->a.presplit && full_terms);
+  const uint32_t row_blocks = of_a + sgemm__row_blocks(&args->b, args->b.presplit && full_terms);
   const uint32_t all = row_blocks * (uint32_t)sgemm__scale_blocks(args->gemm.k);
   uint32_t w;
   if (!sgemm__full_range_may_compute(*args->first_reason))
     return;
   SGEMM__UNROLL_BY(1)
   for (w = sgemm__block_x(); w < all; w += sgemm__grid_x()) {
-    sgemm__split_block(args, w % row_blocks, w / row_blocks, format, shared, stats, flags);
+    sgemm__split_block(args, of_a, w % row_blocks, w / row_blocks, format, shared, stats, flags);
     sgemm__barrier(); /* all threads have read their elements in shared memory, and thread 0 the flag bits */
   }
 }
 
 /* The x of a block is the number of its row block, y and z number its 128 k. Consecutive blocks read consecutive
-   rows. */
+   rows. After full range has split an operand that this slice shares with the slice before, full range computes this
+   slice too. */
 #define SGEMM__SPLIT_KERNEL(format)                                                                                    \
   SGEMM__GLOBAL(sgemm_split_##format, SGEMM__SPLIT_THREADS, SGEMM__SPLIT_RESIDENT, sgemm__tensor_args) {               \
     SGEMM__SHARED(rows, SGEMM__ROW_BLOCK *SGEMM__SPLIT_PITCH);                                                         \
     SGEMM__SHARED(stats, SGEMM__ROW_BLOCK *SGEMM__STATS_PITCH);                                                        \
     SGEMM__SHARED_WORDS(flags, SGEMM__SPLIT_THREADS / 32);                                                             \
     sgemm__pdl_wait();                                                                                                 \
-    sgemm__split_block(&args, sgemm__block_x(), (uint32_t)sgemm__block_yz(), SGEMM_FORMAT_##format, rows, stats,       \
-                       flags);                                                                                         \
+    if (args.full_terms != NULL && *args.full_terms)                                                                   \
+      return;                                                                                                          \
+    sgemm__split_block(&args, sgemm__row_blocks(&args.a, args.a.presplit), sgemm__block_x(),                           \
+                       (uint32_t)sgemm__block_yz(), SGEMM_FORMAT_##format, rows, stats, flags);                        \
   }
 
 /* The fallback's split calls the PDL trigger at its start: a block of the next kernel needs an SM of its own, and so

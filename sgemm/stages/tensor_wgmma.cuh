@@ -206,7 +206,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
     float acc[(BN) / 2], sum[(WN) / 2 * (sets)];                                                                       \
     sgemm__pdl_trigger();                                                                                              \
     sgemm__pdl_wait();                                                                                                 \
-    if (sgemm__full_range_has_no_work(&args, shape.format))                                                            \
+    if (sgemm__tensor_has_no_work(&args, shape.format))                                                                \
       return;                                                                                                          \
     sgemm__tensor_wgmma(&args, &shape, tiles, barriers, words, acc, sum);                                              \
   }
