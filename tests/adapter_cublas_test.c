@@ -797,6 +797,7 @@ static void test_times(void) {
   fake_sgemm_record *s = below();
   fake_device_record *device = device_below();
   matmul x = lt_base();
+  cublasLtMatrixLayoutOpaque_t square = layout_of(5, 5, 5, 1, 0);
   int i, runs;
   fake.succeeds = 1;
   cublasSgemm_v2(h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
@@ -835,6 +836,18 @@ static void test_times(void) {
   device->no_memory = 0;
   cublasSgemm_v2(h, N, N, 5, 6, 8, &one, A, 8, B, 9, &two, C, 10);
   EXPECT(fake.calls == 0, "%d calls", fake.calls);
+  cublasSgemm_v2(handle_with(0, CUBLAS_TF32_TENSOR_OP_MATH, 0, 0), N, N, 5, 6, 11, &one, A, 8, B, 11, &two, C, 10);
+  EXPECT(fake.calls == 1, "%d calls for one that passes", fake.calls);
+  handle_with(0, 0, 0, 0);
+  runs = s->runs; /* this library is timed in runs of 1, 1, 5, 5 and 5, and none of them is for a call of cuBLAS */
+  x = lt_base();
+  fake.nested = 1;
+  fake.inner[0] = h, fake.inner[1] = &x.desc, fake.inner[2] = &square;
+  fake.inner[3] = A, fake.inner[4] = B, fake.inner[5] = C;
+  cublasSgemm_v2(h, N, N, 5, 6, 10, &one, A, 8, B, 10, &two, C, 10);
+  EXPECT(s->runs == runs + 18, "%d runs", s->runs - runs);
+  fake.nested = 0;
+  fake.calls = 0;
   fake.succeeds = 0;
   cublasSgemm_v2(h, N, N, 5, 6, 9, &one, A, 8, B, 9, &two, C, 10);
   EXPECT(fake.calls == 1 && device->open == 0, "%d calls, %d open", fake.calls, device->open);

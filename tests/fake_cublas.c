@@ -76,7 +76,7 @@ GETTER(cublasGetPointerMode_v2, cublasPointerMode_t, pointers)
 GETTER(cublasGetMathMode, cublasMath_t, math)
 GETTER(cublasGetSmCountTarget, int, sms)
 
-/* cublasGemmEx of the real library calls cuBLASLt for some products. */
+/* The real library calls cuBLASLt for some products. */
 static void call_lt(void) {
   static const float one = 1.0f, zero = 0.0f;
   cublasLtMatrixLayout_t layout = (cublasLtMatrixLayout_t)fake.inner[2];
@@ -90,6 +90,7 @@ static void call_lt(void) {
                                         integer m, integer n, integer k, const float *alpha, const float *A,           \
                                         integer lda, const float *B, integer ldb, const float *beta, float *C,         \
                                         integer ldc) {                                                                 \
+    call_lt();                                                                                                         \
     RECORD("cublasSgemm_v2" #suffix, handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);            \
     return RESULT;                                                                                                     \
   }                                                                                                                    \

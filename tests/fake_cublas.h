@@ -43,7 +43,7 @@ typedef struct fake_record {
   const char *function; /* of the last call */
   uint64_t arguments[FAKE_ARGUMENTS];
   int succeeds;   /* 1: calls return CUBLAS_STATUS_SUCCESS */
-  int nested;     /* 1: cublasGemmEx calls cublasLtMatmul with `inner`, as the real one may */
+  int nested;     /* 1: a product calls cublasLtMatmul with `inner`, as the real library may */
   void *inner[6]; /* handle, description, layout of all matrices, A, B, D */
   int old;        /* 1: cuBLASLt is a version without the attributes that came with version 13 */
   int batch_mode; /* of every layout */
