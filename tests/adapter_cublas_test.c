@@ -211,10 +211,14 @@ static void product_check(const product *q, const char *name) {
          (int)q->transa, (int)q->transb, q->alpha, q->beta, wrong);
 }
 
+/* 1: the adapter measures calls, so it calls cuBLAS. */
+static int is_timed(void) { return getenv("SGEMM_CUBLAS_TIMES") != NULL; }
+
 /* Every form with every pair of ops, and with alpha and beta. */
 static void test_products(void) {
   static const float scalars[][2] = {{1, 0}, {-2, 3}, {0, 2}};
   int i, op, s;
+  fake.succeeds = is_timed();
   for (i = 0; i < FORMS; i++)
     for (op = 0; op < 9; op++)
       for (s = 0; s < 3; s++) {
@@ -225,7 +229,31 @@ static void test_products(void) {
         product_check(&q, forms[i].name);
         product_free(&q);
       }
-  EXPECT(fake.calls == 0, "%d calls of cuBLAS", fake.calls);
+  EXPECT((fake.calls > 0) == is_timed(), "%d calls of cuBLAS", fake.calls);
+}
+
+/* cublasLtMatmul with a bias, for every pair of ops: every column of C is the bias before the product is added. */
+static void test_bias(void) {
+  static float bias[] = {5, -3, 2, 0, 7, 1, -8, 4, 6, -2, 9, -7, 3};
+  int op, c;
+  fake.succeeds = is_timed();
+  for (op = 0; op < 9; op++) {
+    product q = product_of((cublasOperation_t)(op / 3), (cublasOperation_t)(op % 3), 13, 10, 21, 1, -2, 0);
+    matmul x = matmul_of(&q);
+    cublasStatus_t status;
+    x.desc.data[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_BIAS;
+    x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_POINTER] = (uint64_t)(uintptr_t)bias;
+    x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE] = op % 2 ? (uint32_t)-1 : CUDA_R_32F;
+    for (c = 0; c < q.n; c++)
+      memcpy(q.want + c * q.ldc, bias, sizeof bias);
+    cblas_sgemm(102, 111 + op / 3, 111 + op % 3, q.m, q.n, q.k, q.alpha, q.A, q.lda, q.B, q.ldb, 1.0f, q.want, q.ldc);
+    status = cublasLtMatmul((cublasLtHandle_t)&q.handle, &x.desc, &q.alpha, q.A, &x.a, q.B, &x.b, &q.beta, NULL, &x.c,
+                            q.C, &x.d, NULL, NULL, 0, NULL);
+    EXPECT(status == CUBLAS_STATUS_SUCCESS, "%d", (int)status);
+    product_check(&q, "cublasLtMatmul with bias");
+    product_free(&q);
+  }
+  EXPECT((fake.calls > 0) == is_timed(), "%d calls of cuBLAS", fake.calls);
 }
 
 /* y = alpha * op(A) * x + beta * y for both sizes of integers. */
@@ -418,6 +446,7 @@ static void test_lt_attributes_that_pass(void) {
                {CUBLASLT_MATMUL_DESC_TRANSB, 3},
                {CUBLASLT_MATMUL_DESC_TRANSC, CUBLAS_OP_T},
                {CUBLASLT_MATMUL_DESC_FILL_MODE, 0},
+               {CUBLASLT_MATMUL_DESC_EPILOGUE, 2}, /* ReLU */
                {CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS},
                {CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, 66},
                {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 64},
@@ -454,6 +483,33 @@ static void test_lt_attributes_that_pass(void) {
   x = lt_base();
   PASSES(cublasLtMatmul, LT(x, &two, C)); /* the batch mode */
   fake.batch_mode = 0;
+}
+
+/* A bias is taken for one matrix, beta 0 and a vector in fp32. */
+static void test_lt_biases_that_pass(void) {
+  static const float bias[] = {1, 2, 3, 4, 5, 6};
+  const cublasLtHandle_t handle = (cublasLtHandle_t)handle_with(0, 0, 0, 0);
+  matmul x = lt_base(), batched = lt_base();
+  fill_c();
+  x.a.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = x.b.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = 1;
+  x.c.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = x.d.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = 1;
+  x.desc.data[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_BIAS;
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_POINTER] = (uint64_t)(uintptr_t)bias;
+  TAKEN(cublasLtMatmul, LT(x, &zero, C));
+  PASSES(cublasLtMatmul, LT(x, &two, C));
+  PASSES(cublasLtMatmul, LT(x, (const float *)NULL, C));
+  batched.desc = x.desc;
+  PASSES(cublasLtMatmul, LT(batched, &zero, C));
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE] = CUDA_R_16F;
+  PASSES(cublasLtMatmul, LT(x, &zero, C));
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE] = CUDA_R_32F;
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_POINTER] += 2;
+  PASSES(cublasLtMatmul, LT(x, &zero, C));
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_POINTER] = 0;
+  PASSES(cublasLtMatmul, LT(x, &zero, C));
+  x.desc.data[CUBLASLT_MATMUL_DESC_EPILOGUE] = 6; /* ReLU of the sum with the bias */
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_POINTER] = (uint64_t)(uintptr_t)bias;
+  PASSES(cublasLtMatmul, LT(x, &zero, C));
 }
 
 static void test_lt_layouts_that_pass(void) {
@@ -508,6 +564,27 @@ static void test_nested(void) {
   fake.nested = 0;
   fake.calls = 0;
   TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+}
+
+/* ---- NVIDIA_TF32_OVERRIDE=0 --------------------------------------------------------------------------------------- */
+
+/* A call that asks for TF32 is one in fp32. Other modes pass. */
+static void test_no_tf32(void) {
+  const cublasHandle_t h = handle_with(0, CUBLAS_TF32_TENSOR_OP_MATH, 0, 0);
+  const cublasLtHandle_t handle = (cublasLtHandle_t)h;
+  const cublasComputeType_t tf32 = CUBLAS_COMPUTE_32F_FAST_TF32;
+  matmul x = lt_base();
+  fill_c();
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  TAKEN(cublasGemmEx, h, N, T, 5, 6, 7, &one, A, F32, 8, B, F32, 9, &two, C, F32, 10, tf32, CUBLAS_GEMM_DEFAULT);
+  x.desc.data[CUBLASLT_MATMUL_DESC_COMPUTE_TYPE] = CUBLAS_COMPUTE_32F_FAST_TF32;
+  TAKEN(cublasLtMatmul, LT(x, &two, C));
+  x.desc.data[CUBLASLT_MATMUL_DESC_COMPUTE_TYPE] = CUBLAS_COMPUTE_32F_FAST_16F;
+  PASSES(cublasLtMatmul, LT(x, &two, C));
+  PASSES(cublasGemmEx, h, N, T, 5, 6, 7, &one, A, F32, 8, B, F32, 9, &two, C, F32, 10, CUBLAS_COMPUTE_32F_FAST_16BF,
+         CUBLAS_GEMM_DEFAULT);
+  PASSES(cublasSgemm_v2, handle_with(0, CUBLAS_TENSOR_OP_MATH, 0, 0), N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  PASSES(cublasSgemm_v2, handle_with(0, 4, 0, 0), N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
 }
 
 /* ---- SGEMM_CUBLAS_MODE=off --------------------------------------------------------------------------------------- */
@@ -566,14 +643,24 @@ typedef struct fake_sgemm_record {
   sgemm_status status;
 } fake_sgemm_record;
 
-static fake_sgemm_record *below(void) {
-  fake_sgemm_record *record = (fake_sgemm_record *)dlsym(RTLD_DEFAULT, "fake_sgemm");
+typedef struct fake_device_record {
+  int fills, benches, open;
+  int captured, no_memory;
+  sgemm_status status;
+  size_t bytes;
+  double us;
+} fake_device_record;
+
+static void *stand_in(const char *name) {
+  void *record = dlsym(RTLD_DEFAULT, name);
   if (record == NULL) {
-    puts("no stand-in of sgemm");
+    printf("no stand-in %s\n", name);
     exit(1);
   }
   return record;
 }
+static fake_sgemm_record *below(void) { return (fake_sgemm_record *)stand_in("fake_sgemm"); }
+static fake_device_record *device_below(void) { return (fake_device_record *)stand_in("fake_device"); }
 
 /* The stream, the mode and the workspace that reach this library. SGEMM_CUBLAS_MODE is tensor. */
 static void test_stream_and_mode(void) {
@@ -634,6 +721,33 @@ static void test_fallback(void) {
   EXPECT(s->runs == (int)i, "%d runs, not %u", s->runs, i);
 }
 
+/* A bias: C is the bias before the product is added with beta 1. After an error cuBLAS computes the call, because the
+   beta of the program is 0. */
+static void test_bias_fallback(void) {
+  static const float bias[] = {1, 2, 3, 4, 5};
+  fake_sgemm_record *s = below();
+  fake_device_record *device = device_below();
+  const cublasLtHandle_t handle = (cublasLtHandle_t)handle_with(0, 0, 0, 0);
+  matmul x = lt_base();
+  int i;
+  x.a.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = x.b.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = 1;
+  x.c.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = x.d.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = 1;
+  x.desc.data[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_BIAS;
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_POINTER] = (uint64_t)(uintptr_t)bias;
+  fill_c();
+  EXPECT(cublasLtMatmul(LT(x, &zero, C)) == CUBLAS_STATUS_SUCCESS && fake.calls == 0, "%d calls", fake.calls);
+  EXPECT(s->runs == 1 && s->p.beta == 1.0f && s->p.C == C && device->fills == 1, "beta %g", s->p.beta);
+  for (i = 0; i < 60; i++)
+    EXPECT(C[i] == (i % 10 < 5 ? bias[i % 10] : 42.0f), "element %d: %g", i, C[i]);
+  fill_c();
+  device->status = (sgemm_status)(SGEMM_ERROR_CUDA + 2);
+  PASSES(cublasLtMatmul, LT(x, &zero, C));
+  EXPECT(s->runs == 1, "%d runs", s->runs);
+  device->status = SGEMM_SUCCESS;
+  s->status = (sgemm_status)(SGEMM_ERROR_CUDA + 700);
+  EXPECT((int)cublasLtMatmul(LT(x, &zero, C)) == FAKE_STATUS && fake.calls == 1, "%d calls", fake.calls);
+}
+
 /* SGEMM_ERROR_GRID in strict fp32 comes before the first launch. SGEMM_CUBLAS_MODE is strict. */
 static void test_strict_fallback(void) {
   fill_c();
@@ -656,6 +770,92 @@ static void test_report(void) {
   cublasGemmEx(h, N, N, 9, 8, 7, &one, A, F32, 9, B, F32, 7, &zero, C, F32, 9, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
+/* The last call of cuBLAS has these arguments, except for that with number `result`, which is not C. */
+static void check_measured(int line, const char *function, const uint64_t *words, int count, int result) {
+  uint64_t got[FAKE_ARGUMENTS];
+  memcpy(got, fake.arguments, sizeof got);
+  if (fake.calls > 0)
+    got[result] = got[result] != (uint64_t)(uintptr_t)C ? words[result] : 0;
+  if (fake.calls == 0 || strcmp(fake.function, function) != 0 || memcmp(got, words, (size_t)count * sizeof *words)) {
+    printf("line %d: %s: %d calls of %s\n", line, function, fake.calls, fake.calls > 0 ? fake.function : "nothing");
+    faults++;
+  }
+  fake.calls = 0;
+}
+#define MEASURED(function, result, ...)                                                                                \
+  do {                                                                                                                 \
+    const uint64_t words[] = {WORDS(__VA_ARGS__)};                                                                     \
+    check_measured(__LINE__, function, words, (int)(sizeof words / sizeof *words), result);                            \
+  } while (0)
+
+/* Which calls are measured, and how. A call that is not measured is none of cuBLAS. With SGEMM_CUBLAS_TIMES=1 and
+   SGEMM_CUBLAS_MODE=tensor, over the stand-in. */
+static void test_times(void) {
+  static const float bias[] = {1, 2, 3, 4, 5};
+  const cublasHandle_t h = handle_with(0, 0, 0, 0);
+  const cublasLtHandle_t handle = (cublasLtHandle_t)h;
+  fake_sgemm_record *s = below();
+  fake_device_record *device = device_below();
+  matmul x = lt_base();
+  cublasLtMatrixLayoutOpaque_t square = layout_of(5, 5, 5, 1, 0);
+  int i, runs;
+  fake.succeeds = 1;
+  cublasSgemm_v2(h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  MEASURED("cublasSgemm_v2", 12, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(s->p.C != C && s->p.A == A && s->p.ldc == 10 && device->bytes == 55 * sizeof(float), "%zu", device->bytes);
+  runs = s->runs;
+  for (i = 0; i < 4; i++)
+    cublasSgemm_v2(h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(fake.calls == 0 && s->runs == runs + 4 && s->p.C == C, "%d calls", fake.calls);
+  cublasGemmStridedBatchedEx(h, T, CUBLAS_OP_C, 50, 6, 100, &one, A, F32, 100, 0, B, F32, 7, 3, &two, C, F32, 50, 300,
+                             4, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  MEASURED("cublasSgemmStridedBatched", 14, h, T, CUBLAS_OP_C, 50, 6, 100, &one, A, 100, 0, B, 7, 3, &two, C, 50, 300,
+           4);
+  EXPECT(device->bytes == 1200 * sizeof(float), "%zu", device->bytes);
+  cublasSgemv_v2(h, T, 5, 7, &one, A, 6, B, 1, &two, C, 1);
+  MEASURED("cublasSgemv_v2", 10, h, T, 5, 7, &one, A, 6, B, 1, &two, C, 1);
+  x.a.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = x.b.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = 1;
+  x.c.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = x.d.data[CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT] = 1;
+  x.desc.data[CUBLASLT_MATMUL_DESC_EPILOGUE] = CUBLASLT_EPILOGUE_BIAS;
+  x.desc.data[CUBLASLT_MATMUL_DESC_BIAS_POINTER] = (uint64_t)(uintptr_t)bias;
+  device->fills = 0;
+  cublasLtMatmul(LT(x, &zero, C));
+  EXPECT(fake.calls > 0 && fake.arguments[8] == fake.arguments[10], "C is not D"); /* in the measurement */
+  fake.arguments[8] = (uint64_t)(uintptr_t)C;
+  MEASURED("cublasLtMatmul", 10, LT(x, &zero, C));
+  EXPECT(device->fills > 1, "%d", device->fills);
+  device->captured = 1;
+  cublasSgemm_v2(h, N, N, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(fake.calls == 0, "%d calls", fake.calls);
+  device->captured = 0;
+  cublasSgemm_v2(h, N, N, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(fake.calls > 0, "%d calls", fake.calls);
+  fake.calls = 0;
+  device->no_memory = 1;
+  cublasSgemm_v2(h, N, N, 5, 6, 8, &one, A, 8, B, 9, &two, C, 10);
+  device->no_memory = 0;
+  cublasSgemm_v2(h, N, N, 5, 6, 8, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(fake.calls == 0, "%d calls", fake.calls);
+  cublasSgemm_v2(handle_with(0, CUBLAS_TF32_TENSOR_OP_MATH, 0, 0), N, N, 5, 6, 11, &one, A, 8, B, 11, &two, C, 10);
+  EXPECT(fake.calls == 1, "%d calls for one that passes", fake.calls);
+  handle_with(0, 0, 0, 0);
+  runs = s->runs; /* this library is timed in runs of 1, 1, 5, 5 and 5, and none of them is for a call of cuBLAS */
+  x = lt_base();
+  fake.nested = 1;
+  fake.inner[0] = h, fake.inner[1] = &x.desc, fake.inner[2] = &square;
+  fake.inner[3] = A, fake.inner[4] = B, fake.inner[5] = C;
+  cublasSgemm_v2(h, N, N, 5, 6, 10, &one, A, 8, B, 10, &two, C, 10);
+  EXPECT(s->runs == runs + 18, "%d runs", s->runs - runs);
+  fake.nested = 0;
+  fake.calls = 0;
+  fake.succeeds = 0;
+  cublasSgemm_v2(h, N, N, 5, 6, 9, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(fake.calls == 1 && device->open == 0, "%d calls, %d open", fake.calls, device->open);
+  fake.calls = 0;
+  cublasSgemm_v2_64(h, N, T, 5, 6, 7, &one, A, INT64_C(1) << 32, B, 9, &two, C, 10); /* no number of 32 bits */
+  EXPECT(fake.calls == 0 && device->open == 0, "%d calls, %d open", fake.calls, device->open);
+}
+
 static void test_nothing(void) {}
 
 int main(int argc, char **argv) {
@@ -664,18 +864,23 @@ int main(int argc, char **argv) {
     void (*run)(void);
   } cases[] = {{"products", test_products},
                {"vectors", test_vectors},
+               {"bias", test_bias},
                {"handles", test_handles_that_pass},
                {"arguments", test_arguments_that_pass},
                {"types", test_types_that_pass},
                {"lt_attributes", test_lt_attributes_that_pass},
                {"lt_layouts", test_lt_layouts_that_pass},
+               {"lt_biases", test_lt_biases_that_pass},
+               {"no_tf32", test_no_tf32},
                {"nested", test_nested},
                {"off", test_off},
                {"threads", test_threads},
                {"stream_and_mode", test_stream_and_mode},
                {"fallback", test_fallback},
                {"strict_fallback", test_strict_fallback},
+               {"bias_fallback", test_bias_fallback},
                {"report", test_report},
+               {"times", test_times},
                {"nothing", test_nothing}};
   /* A call that the adapter does not have. Without one, a linker may leave cuBLAS out of a program that has the
      adapter. */

@@ -13,6 +13,8 @@ void fake_call(const char *function, const uint64_t *arguments, int count);
     fake_call(function, words, (int)(sizeof words / sizeof *words));                                                   \
   } while (0)
 
+#define RESULT (fake.succeeds ? CUBLAS_STATUS_SUCCESS : (cublasStatus_t)FAKE_STATUS)
+
 #if defined(FAKE_LT)
 
 fake_record fake;
@@ -29,7 +31,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const void *C, cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t d,
                               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream) {
   RECORD("cublasLtMatmul", handle, desc, alpha, A, a, B, b, beta, C, c, D, d, algo, workspace, bytes, stream);
-  return (cublasStatus_t)FAKE_STATUS;
+  return RESULT;
 }
 
 cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
@@ -74,7 +76,7 @@ GETTER(cublasGetPointerMode_v2, cublasPointerMode_t, pointers)
 GETTER(cublasGetMathMode, cublasMath_t, math)
 GETTER(cublasGetSmCountTarget, int, sms)
 
-/* cublasGemmEx of the real library calls cuBLASLt for some products. */
+/* The real library calls cuBLASLt for some products. */
 static void call_lt(void) {
   static const float one = 1.0f, zero = 0.0f;
   cublasLtMatrixLayout_t layout = (cublasLtMatrixLayout_t)fake.inner[2];
@@ -88,8 +90,9 @@ static void call_lt(void) {
                                         integer m, integer n, integer k, const float *alpha, const float *A,           \
                                         integer lda, const float *B, integer ldb, const float *beta, float *C,         \
                                         integer ldc) {                                                                 \
+    call_lt();                                                                                                         \
     RECORD("cublasSgemm_v2" #suffix, handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);            \
-    return (cublasStatus_t)FAKE_STATUS;                                                                                \
+    return RESULT;                                                                                                     \
   }                                                                                                                    \
   cublasStatus_t cublasSgemmStridedBatched##suffix(                                                                    \
       cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, integer m, integer n, integer k,      \
@@ -97,7 +100,7 @@ static void call_lt(void) {
       long long int strideB, const float *beta, float *C, integer ldc, long long int strideC, integer batchCount) {    \
     RECORD("cublasSgemmStridedBatched" #suffix, handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb,       \
            strideB, beta, C, ldc, strideC, batchCount);                                                                \
-    return (cublasStatus_t)FAKE_STATUS;                                                                                \
+    return RESULT;                                                                                                     \
   }                                                                                                                    \
   cublasStatus_t cublasSgemmEx##suffix(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,      \
                                        integer m, integer n, integer k, const float *alpha, const void *A,             \
@@ -105,7 +108,7 @@ static void call_lt(void) {
                                        integer ldb, const float *beta, void *C, cudaDataType Ctype, integer ldc) {     \
     RECORD("cublasSgemmEx" #suffix, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C,     \
            Ctype, ldc);                                                                                                \
-    return (cublasStatus_t)FAKE_STATUS;                                                                                \
+    return RESULT;                                                                                                     \
   }                                                                                                                    \
   cublasStatus_t cublasGemmEx##suffix(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,       \
                                       integer m, integer n, integer k, const void *alpha, const void *A,               \
@@ -115,7 +118,7 @@ static void call_lt(void) {
     call_lt();                                                                                                         \
     RECORD("cublasGemmEx" #suffix, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C,      \
            Ctype, ldc, computeType, algo);                                                                             \
-    return (cublasStatus_t)FAKE_STATUS;                                                                                \
+    return RESULT;                                                                                                     \
   }                                                                                                                    \
   cublasStatus_t cublasGemmStridedBatchedEx##suffix(                                                                   \
       cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, integer m, integer n, integer k,      \
@@ -125,13 +128,13 @@ static void call_lt(void) {
       cublasGemmAlgo_t algo) {                                                                                         \
     RECORD("cublasGemmStridedBatchedEx" #suffix, handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B,    \
            Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo);                          \
-    return (cublasStatus_t)FAKE_STATUS;                                                                                \
+    return RESULT;                                                                                                     \
   }                                                                                                                    \
   cublasStatus_t cublasSgemv_v2##suffix(cublasHandle_t handle, cublasOperation_t trans, integer m, integer n,          \
                                         const float *alpha, const float *A, integer lda, const float *x, integer incx, \
                                         const float *beta, float *y, integer incy) {                                   \
     RECORD("cublasSgemv_v2" #suffix, handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy);                      \
-    return (cublasStatus_t)FAKE_STATUS;                                                                                \
+    return RESULT;                                                                                                     \
   }
 FUNCTIONS(, int)
 FUNCTIONS(_64, int64_t)

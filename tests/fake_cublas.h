@@ -36,13 +36,14 @@
 #define WORDS_23(x, ...) (uint64_t)(x), WORDS_22(__VA_ARGS__)
 #define WORDS_24(x, ...) (uint64_t)(x), WORDS_23(__VA_ARGS__)
 
-enum { FAKE_ARGUMENTS = 24, FAKE_STATUS = 16 }; /* FAKE_STATUS: the result of every recorded call */
+enum { FAKE_ARGUMENTS = 24, FAKE_STATUS = 16 }; /* FAKE_STATUS: the result of a recorded call */
 
 typedef struct fake_record {
   int calls;            /* recorded calls since a test set this to 0 */
   const char *function; /* of the last call */
   uint64_t arguments[FAKE_ARGUMENTS];
-  int nested;     /* 1: cublasGemmEx calls cublasLtMatmul with `inner`, as the real one may */
+  int succeeds;   /* 1: calls return CUBLAS_STATUS_SUCCESS */
+  int nested;     /* 1: a product calls cublasLtMatmul with `inner`, as the real library may */
   void *inner[6]; /* handle, description, layout of all matrices, A, B, D */
   int old;        /* 1: cuBLASLt is a version without the attributes that came with version 13 */
   int batch_mode; /* of every layout */

@@ -5,8 +5,12 @@
    that cuBLAS reports bad arguments as the program expects. */
 #include "adapters/cublas/adapter.h"
 
+#include <limits.h>
+
+#include "adapters/cublas/device.h"
 #include "adapters/cublas/real.h"
 #include "adapters/cublas/settings.h"
+#include "adapters/cublas/times.h"
 
 static _Thread_local int inside; /* calls of the real cuBLAS that this thread is in */
 
@@ -36,21 +40,26 @@ sgemm_cublas__call sgemm_cublas__call_of(const char *function, int transa, int t
   call.p.ldc = ldc;
   call.alpha = alpha;
   call.beta = beta;
+  call.bias = NULL;
   call.stream = NULL;
   call.pedantic = 0;
   call.path = SGEMM_CUBLAS_PATH_STRICT;
   call.status = CUBLAS_STATUS_SUCCESS;
+  call.pass = NULL;
+  call.context = NULL;
   sgemm_cublas__pass_if(!valid || alpha == NULL || beta == NULL, SGEMM_CUBLAS_PATH_ARGUMENTS, &call);
   return call;
 }
 
 void sgemm_cublas__compute_in(int type, sgemm_cublas__call *call) {
-  sgemm_cublas__pass_if(type != CUBLAS_COMPUTE_32F && type != CUBLAS_COMPUTE_32F_PEDANTIC, SGEMM_CUBLAS_PATH_COMPUTE,
-                        call);
+  const int tf32 = type == CUBLAS_COMPUTE_32F_FAST_TF32 && !sgemm_cublas__settings_get()->no_tf32;
+  sgemm_cublas__pass_if(tf32 || (type != CUBLAS_COMPUTE_32F && type != CUBLAS_COMPUTE_32F_PEDANTIC &&
+                                 type != CUBLAS_COMPUTE_32F_FAST_TF32),
+                        SGEMM_CUBLAS_PATH_COMPUTE, call);
   call->pedantic |= type == CUBLAS_COMPUTE_32F_PEDANTIC;
 }
 
-static void count(const sgemm_cublas__call *call, sgemm_cublas__path path) {
+static sgemm_cublas__entry *count(const sgemm_cublas__call *call) {
   static const char names[] = {'N', 'T', 'C'};
   sgemm_cublas__shape shape;
   shape.function = call->function;
@@ -60,8 +69,8 @@ static void count(const sgemm_cublas__call *call, sgemm_cublas__path path) {
   shape.batch = call->p.batch;
   shape.op_a = names[call->p.op_a - SGEMM_N];
   shape.op_b = names[call->p.op_b - SGEMM_N];
-  shape.path = path;
-  sgemm_cublas__count(&shape);
+  shape.path = call->path;
+  return sgemm_cublas__count(&shape);
 }
 
 void sgemm_cublas__enter(void) { inside++; }
@@ -100,22 +109,35 @@ static int is_no_code(sgemm_status status) {
 
 /* 1 if cuBLAS can compute the call after sgemm returned this error: C has its old values, or they do not count. An
    error of the CUDA runtime, and SGEMM_ERROR_GRID of a tensor mode, can follow a launch that wrote C. */
-static int can_fall_back(sgemm_status status, const sgemm_params *p) {
-  return p->beta == 0.0f || is_no_code(status) || status == SGEMM_ERROR_NOT_COMPILED || status == SGEMM_ERROR_PLAN ||
-         status == SGEMM_ERROR_WORKSPACE || (status == SGEMM_ERROR_GRID && p->mode == SGEMM_STRICT);
+static int can_fall_back(sgemm_status status, const sgemm_cublas__call *call) {
+  return *(const float *)call->beta == 0.0f || is_no_code(status) || status == SGEMM_ERROR_NOT_COMPILED ||
+         status == SGEMM_ERROR_PLAN || status == SGEMM_ERROR_WORKSPACE ||
+         (status == SGEMM_ERROR_GRID && call->p.mode == SGEMM_STRICT);
+}
+
+/* A bias is written to C, to which the product adds itself. */
+sgemm_status sgemm_cublas__compute(const sgemm_cublas__call *call, float *C) {
+  sgemm_params p = call->p;
+  p.C = C;
+  if (call->bias != NULL) {
+    const sgemm_status status = sgemm_cublas__fill_columns(call->bias, p.m, p.n, C, p.ldc, call->stream);
+    if (status != SGEMM_SUCCESS)
+      return status;
+  }
+  return sgemm_run(&p, call->stream);
 }
 
 static void run(sgemm_cublas__call *call, const sgemm_cublas__settings *settings) {
-  const sgemm_status status = sgemm_run(&call->p, call->stream);
+  const sgemm_status status = sgemm_cublas__compute(call, call->p.C);
   if (status == SGEMM_SUCCESS) {
     call->path = settings->report ? path_of(&call->p) : SGEMM_CUBLAS_PATH_STRICT;
     return;
   }
   if (is_no_code(status))
     __atomic_store_n(&no_code, 1, __ATOMIC_RELAXED);
-  call->path = is_no_code(status)                ? SGEMM_CUBLAS_PATH_NO_CODE
-               : can_fall_back(status, &call->p) ? SGEMM_CUBLAS_PATH_FALLBACK
-                                                 : SGEMM_CUBLAS_PATH_FAILED;
+  call->path = is_no_code(status)            ? SGEMM_CUBLAS_PATH_NO_CODE
+               : can_fall_back(status, call) ? SGEMM_CUBLAS_PATH_FALLBACK
+                                             : SGEMM_CUBLAS_PATH_FAILED;
   call->status = CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
@@ -126,15 +148,18 @@ int sgemm_cublas__offer(sgemm_cublas__call *call) {
   sgemm_cublas__pass_if(p->m == 0 || p->n == 0 || p->k == 0 || p->batch == 0, SGEMM_CUBLAS_PATH_EMPTY, call);
   if (call->path == SGEMM_CUBLAS_PATH_STRICT) {
     p->alpha = *(const float *)call->alpha;
-    p->beta = *(const float *)call->beta;
+    p->beta = call->bias != NULL ? 1.0f : *(const float *)call->beta;
     p->mode = call->pedantic ? SGEMM_STRICT : settings->mode;
     p->workspace_bytes = SGEMM_WORKSPACE_AUTO;
     sgemm_cublas__pass_if(sgemm_check(p) != SGEMM_SUCCESS, SGEMM_CUBLAS_PATH_ARGUMENTS, call);
   }
   if (call->path == SGEMM_CUBLAS_PATH_STRICT)
     run(call, settings);
-  if (settings->report)
-    count(call, call->path);
+  if (settings->report) {
+    sgemm_cublas__entry *entry = count(call);
+    if (settings->times && entry != NULL && call->path <= SGEMM_CUBLAS_PATH_FULL)
+      sgemm_cublas__measure(call, entry);
+  }
   return call->path <= SGEMM_CUBLAS_PATH_FULL || call->path == SGEMM_CUBLAS_PATH_FAILED;
 }
 
@@ -158,6 +183,8 @@ static void read_handle(cublasHandle_t handle, sgemm_cublas__call *call) {
     return;
   }
   mode = (int)math & 15;
+  if (mode == CUBLAS_TF32_TENSOR_OP_MATH && sgemm_cublas__settings_get()->no_tf32)
+    mode = CUBLAS_DEFAULT_MATH;
   call->stream = stream;
   call->pedantic |= mode == CUBLAS_PEDANTIC_MATH;
   sgemm_cublas__pass_if(pointers != CUBLAS_POINTER_MODE_HOST, SGEMM_CUBLAS_PATH_DEVICE_POINTERS, call);
@@ -165,8 +192,38 @@ static void read_handle(cublasHandle_t handle, sgemm_cublas__call *call) {
   sgemm_cublas__pass_if(sms != 0, SGEMM_CUBLAS_PATH_SM_COUNT, call);
 }
 
+/* The product by the functions for one matrix and for a batch, which compute what the Ex functions compute in fp32. */
+static cublasStatus_t pass_product(const sgemm_cublas__call *call, float *C) {
+  const sgemm_cublas__functions *real = sgemm_cublas__real();
+  const sgemm_params *p = &call->p;
+  const cublasHandle_t handle = (cublasHandle_t)call->context;
+  const cublasOperation_t a = (cublasOperation_t)(p->op_a - SGEMM_N), b = (cublasOperation_t)(p->op_b - SGEMM_N);
+  const float *alpha = (const float *)call->alpha, *beta = (const float *)call->beta;
+  const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
+  if (m != p->m || n != p->n || k != p->k || lda != p->lda || ldb != p->ldb || ldc != p->ldc || p->batch > INT_MAX ||
+      real->cublasSgemm_v2 == NULL || real->cublasSgemmStridedBatched == NULL)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return p->batch == 1 ? real->cublasSgemm_v2(handle, a, b, m, n, k, alpha, p->A, lda, p->B, ldb, beta, C, ldc)
+                       : real->cublasSgemmStridedBatched(handle, a, b, m, n, k, alpha, p->A, lda, p->stride_a, p->B,
+                                                         ldb, p->stride_b, beta, C, ldc, p->stride_c, (int)p->batch);
+}
+
+static cublasStatus_t pass_vector(const sgemm_cublas__call *call, float *C) {
+  const sgemm_cublas__functions *real = sgemm_cublas__real();
+  const sgemm_params *p = &call->p;
+  const int m = (int)p->m, k = (int)p->k, lda = (int)p->lda, plain = p->op_a == SGEMM_N;
+  if (m != p->m || k != p->k || lda != p->lda || real->cublasSgemv_v2 == NULL)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return real->cublasSgemv_v2((cublasHandle_t)call->context, (cublasOperation_t)(p->op_a - SGEMM_N), plain ? m : k,
+                              plain ? k : m, (const float *)call->alpha, p->A, lda, p->B, 1, (const float *)call->beta,
+                              C, 1);
+}
+
 static int offer(cublasHandle_t handle, sgemm_cublas__call *call) {
   read_handle(handle, call);
+  call->context = handle;
+  if (call->pass == NULL)
+    call->pass = pass_product;
   return sgemm_cublas__offer(call);
 }
 
@@ -196,6 +253,7 @@ static sgemm_cublas__call vector_call(const char *function, int trans, int64_t m
   sgemm_cublas__call call = sgemm_cublas__call_of(function, trans, CUBLAS_OP_N, rows, 1, columns, alpha, A, lda, x,
                                                   sgemm__max(1, columns), beta, y, sgemm__max(1, rows));
   sgemm_cublas__pass_if(incx != 1 || incy != 1, SGEMM_CUBLAS_PATH_INCREMENT, &call);
+  call.pass = pass_vector;
   return call;
 }
 

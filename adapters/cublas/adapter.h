@@ -11,10 +11,15 @@ typedef struct sgemm_cublas__call {
   const char *function;
   sgemm_params p;           /* column-major; alpha, beta, mode and workspace are set by the offer */
   const void *alpha, *beta; /* the program's pointers, to floats on the host if path is still STRICT at the offer */
+  const float *bias;        /* m elements that are added to every column of C, only with beta 0; NULL: none */
   sgemm_stream stream;
   int pedantic;            /* 1: strict, whatever SGEMM_CUBLAS_MODE says */
   sgemm_cublas__path path; /* STRICT; or why the call passes to cuBLAS, the first reason that was found */
   cublasStatus_t status;   /* the result, if this library took the call */
+  /* The real cuBLAS with the arguments of the call, and the result in C, for measurements; NULL: there is none. The
+     intercepted function sets `context` and reads it here. */
+  cublasStatus_t (*pass)(const struct sgemm_cublas__call *call, float *C);
+  const void *context;
 } sgemm_cublas__call;
 
 /* A call of column-major matrices, not yet of a stream. transa, transb: cublasOperation_t. */
@@ -24,6 +29,9 @@ sgemm_cublas__call sgemm_cublas__call_of(const char *function, int transa, int t
 
 /* Makes the call pass to cuBLAS for this reason, unless there is a reason already or the condition is 0. */
 void sgemm_cublas__pass_if(int condition, sgemm_cublas__path why, sgemm_cublas__call *call);
+
+/* Computes the offered call with its result in C. */
+sgemm_status sgemm_cublas__compute(const sgemm_cublas__call *call, float *C);
 
 /* Makes the call pass if its compute type is not fp32. type: cublasComputeType_t. */
 void sgemm_cublas__compute_in(int type, sgemm_cublas__call *call);

@@ -2,15 +2,17 @@
 """gpu_test.py [--adapter FILE] [--no-times]: PyTorch and CuPy under the cuBLAS adapter, on a host with a GPU.
 
 A process without the adapter, and one with the adapter in each of the modes strict and tensor, computes fp32 products
-and compares them with float64. With PyTorch it then measures a product and a network of two layers. The script prints
-the errors, the times, and what passed to cuBLAS. It fails if a result is wrong, or if the adapter computed nothing. A
-framework that is not installed is skipped. FILE is by default libsgemm_cublas.so beside this script.
+and compares them with float64. With PyTorch it then measures a product, a network of two layers, and products of a
+matrix and a vector. The script prints the errors, the times, and what passed to cuBLAS. It fails if a result is wrong,
+or if the adapter computed nothing. A framework that is not installed is skipped. FILE is by default libsgemm_cublas.so
+beside this script.
 """
 
 import argparse
 import copy
 import importlib.util
 import json
+import math
 import os
 import re
 import subprocess
@@ -21,6 +23,9 @@ MODES = ["none", "strict", "tensor"]
 UNIT = 2.0**-24  # unit roundoff of fp32
 NETWORK = 1e-5  # bound of a network's errors, relative in the Frobenius norm; TF32 exceeds it
 TIMES = ["4096 cubed", "network, no bias", "network, bias"]
+VECTORS = [(n, n) for n in [1024, 2048, 4096, 8192]] + [
+    (65536, 64), (65536, 512), (16384, 4096), (100000, 100), (64, 65536), (512, 65536), (4096, 16384), (100, 100000)]
+VECTOR_CALLS = 100  # in a graph
 
 
 class Checks:
@@ -65,6 +70,7 @@ def torch_products(torch, checks):
             c = random(m, n)
             check("matmul", a @ b, a, b)
             check("addmm", torch.addmm(c, a, b, alpha=-2.0, beta=0.5), a, b, -2.0, 0.5, c)
+            check("addmm with a bias", torch.addmm(c[0], a, b), a, b, 1.0, 1.0, c[:1])
     for m, n, k, batch in BATCHES:
         a, b, c = random(batch, m, k), random(batch, k, n), random(batch, m, n)
         check("bmm", torch.bmm(a, b), a, b)
@@ -146,6 +152,38 @@ def torch_median_ms(torch, run):
     return sorted(times[5:])[10]
 
 
+def torch_vector_us(torch, a, v):
+    """Microseconds of a @ v in a graph of VECTOR_CALLS, the shortest of 10 replays."""
+    stream, out = torch.cuda.Stream(), torch.empty(a.shape[0], device="cuda")
+    with torch.cuda.stream(stream):  # a first call outside of the capture loads code
+        torch.mv(a, v, out=out)
+    stream.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for _ in range(VECTOR_CALLS):
+            torch.mv(a, v, out=out)
+    best = float("inf")
+    for _ in range(11):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        best = min(best, 1e3 * begin.elapsed_time(end) / VECTOR_CALLS)
+    return best
+
+
+def torch_vectors(torch):
+    """cublasSgemv with both ops. PyTorch's row-major matrix is cuBLAS's transposed one, so a @ v has op T."""
+    times = {}
+    for m, k in VECTORS:
+        a, v = torch.randn(m, k, device="cuda"), torch.randn(k, device="cuda")
+        times[f"{m} x {k}, op T"] = torch_vector_us(torch, a, v)
+        a = torch.randn(k, m, device="cuda")
+        times[f"{m} x {k}, op N"] = torch_vector_us(torch, a.t(), v)
+    return times
+
+
 def torch_times(torch):
     a, b = torch.randn(4096, 4096, device="cuda"), torch.randn(4096, 4096, device="cuda")
     times = [torch_median_ms(torch, lambda: a @ b)]
@@ -168,7 +206,12 @@ def run_torch(times):
     torch_tf32(torch, checks)
     torch_networks(torch, checks)
     about = f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name(0)}"
-    return {"about": about, "errors": checks.errors, "times": torch_times(torch) if times else {}}
+    return {
+        "about": about,
+        "errors": checks.errors,
+        "times": torch_times(torch) if times else {},
+        "vectors": torch_vectors(torch) if times else {},
+    }
 
 
 # ---- CuPy ------------------------------------------------------------------------------------------------------------
@@ -259,6 +302,21 @@ def print_times(found):
     print("  network: 1024 to 4096, GELU, to 1024, 8192 rows, forward and backward, input gradient too")
 
 
+def print_vectors(found):
+    title = f"matrix and vector, graph of {VECTOR_CALLS}, us (over cuBLAS)"
+    print(f"  {title:50}" + "".join(f"{mode:>16}" for mode in MODES[:2]))
+    ratios = []
+    for name, base in found["none"]["vectors"].items():
+        us = found["strict"].get("vectors", {}).get(name)
+        if us:
+            ratios.append(base / us)
+        print(f"  {name:50}{base:>16.2f}{f'{us:.2f} ({base / us:.2f})' if us else '-':>16}")
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        slow = sum(ratio < 0.97 for ratio in ratios)
+        print(f"  geometric mean {mean:.3f}, least {min(ratios):.3f}, {slow} of {len(ratios)} under 0.97")
+
+
 def failures(found, framework):
     """Sentences about what is wrong."""
     faults = []
@@ -281,6 +339,8 @@ def test_framework(framework, adapter, times):
     print_errors(found)
     if any(found[mode]["times"] for mode in MODES):
         print_times(found)
+    if found["none"].get("vectors"):
+        print_vectors(found)
     for mode in MODES[1:]:
         print(f"  calls, {mode}: " + "; ".join(f"{n} {path}" for path, n in paths_of(found[mode]["report"]).items()))
     return failures(found, framework)

@@ -12,12 +12,14 @@ static int32_t number_of(cublasLtMatmulDesc_t desc, int attribute, int32_t other
              ? value
              : otherwise;
 }
-static int has_pointer(cublasLtMatmulDesc_t desc, int attribute) {
+static const void *pointer_of(cublasLtMatmulDesc_t desc, int attribute) {
   const void *value = NULL;
   return sgemm_cublas__real_lt()->cublasLtMatmulDescGetAttribute(desc, (cublasLtMatmulDescAttributes_t)attribute,
-                                                                 &value, sizeof value, NULL) == CUBLAS_STATUS_SUCCESS &&
-         value != NULL;
+                                                                 &value, sizeof value, NULL) == CUBLAS_STATUS_SUCCESS
+             ? value
+             : NULL;
 }
+static int has_pointer(cublasLtMatmulDesc_t desc, int attribute) { return pointer_of(desc, attribute) != NULL; }
 
 /* A matrix as its layout describes it. known: 0 if an attribute cannot be read. */
 typedef struct layout {
@@ -55,7 +57,22 @@ static int is_size(const layout *l, int64_t rows, int64_t columns, int64_t batch
   return l->rows == (uint64_t)rows && l->columns == (uint64_t)columns && l->batch == batch;
 }
 
-/* Makes the call pass unless the description of the multiplication is a plain product in fp32. */
+/* Reads the epilogue. Makes the call pass unless there is none, or a bias in fp32. */
+static void read_epilogue(cublasLtMatmulDesc_t desc, sgemm_cublas__call *call) {
+  const int32_t epilogue = number_of(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, -1);
+  if (epilogue == CUBLASLT_EPILOGUE_BIAS) {
+    const int32_t type = number_of(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, -1);
+    call->bias = (const float *)pointer_of(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+    call->function = "cublasLtMatmul with bias";
+    sgemm_cublas__pass_if(type != CUDA_R_32F && type != -1, SGEMM_CUBLAS_PATH_TYPE, call);
+  }
+  sgemm_cublas__pass_if(epilogue != CUBLASLT_EPILOGUE_DEFAULT &&
+                            (epilogue != CUBLASLT_EPILOGUE_BIAS || call->p.batch != 1 || call->bias == NULL ||
+                             (uintptr_t)call->bias % sizeof(float) != 0),
+                        SGEMM_CUBLAS_PATH_EPILOGUE, call);
+}
+
+/* Makes the call pass unless the description of the multiplication is a product in fp32. */
 static void read_description(cublasLtMatmulDesc_t desc, sgemm_cublas__call *call) {
   const int32_t sms = number_of(desc, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, 0);
   sgemm_cublas__compute_in(number_of(desc, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, -1), call);
@@ -63,8 +80,7 @@ static void read_description(cublasLtMatmulDesc_t desc, sgemm_cublas__call *call
                         call);
   sgemm_cublas__pass_if(number_of(desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, -1) != CUBLAS_POINTER_MODE_HOST,
                         SGEMM_CUBLAS_PATH_DEVICE_POINTERS, call);
-  sgemm_cublas__pass_if(number_of(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, -1) != CUBLASLT_EPILOGUE_DEFAULT,
-                        SGEMM_CUBLAS_PATH_EPILOGUE, call);
+  read_epilogue(desc, call);
   sgemm_cublas__pass_if(number_of(desc, CUBLASLT_MATMUL_DESC_TRANSC, CUBLAS_OP_N) != CUBLAS_OP_N ||
                             number_of(desc, CUBLASLT_MATMUL_DESC_FILL_MODE, CUBLAS_FILL_MODE_FULL) !=
                                 CUBLAS_FILL_MODE_FULL,
@@ -100,30 +116,50 @@ static sgemm_cublas__call matmul_call(cublasLtMatmulDesc_t desc, const void *alp
                             !is_size(b, transb == CUBLAS_OP_N ? k : n, transb == CUBLAS_OP_N ? n : k, d->batch) ||
                             !is_size(c, m, n, d->batch),
                         SGEMM_CUBLAS_PATH_ARGUMENTS, &call);
-  if (call.path == SGEMM_CUBLAS_PATH_STRICT) /* beta is on the host */
-    sgemm_cublas__pass_if(*(const float *)beta != 0.0f &&
-                              (C != D || c->ld != d->ld || (d->batch > 1 && c->stride != d->stride)),
+  if (call.path == SGEMM_CUBLAS_PATH_STRICT && *(const float *)beta != 0.0f) { /* beta is on the host */
+    sgemm_cublas__pass_if(call.bias != NULL, SGEMM_CUBLAS_PATH_EPILOGUE, &call);
+    sgemm_cublas__pass_if(C != D || c->ld != d->ld || (d->batch > 1 && c->stride != d->stride),
                           SGEMM_CUBLAS_PATH_OUT_OF_PLACE, &call);
+  }
   return call;
 }
 
-static int take(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha, const void *A,
-                cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc, const void *beta,
-                const void *C, cublasLtMatrixLayout_t Cdesc, void *D, cublasLtMatrixLayout_t Ddesc, cudaStream_t stream,
-                cublasStatus_t *status) {
+/* The arguments of the program. */
+typedef struct arguments {
+  cublasLtHandle_t handle;
+  cublasLtMatmulDesc_t desc;
+  const void *alpha, *A, *B, *beta, *C;
+  cublasLtMatrixLayout_t a, b, c, d;
+  void *D;
+  const cublasLtMatmulAlgo_t *algo;
+  void *workspace;
+  size_t bytes;
+  cudaStream_t stream;
+} arguments;
+
+/* The call with its result in D. With beta = 0 C is not read. Otherwise C is D in the program's call, and here. */
+static cublasStatus_t pass_matmul(const sgemm_cublas__call *call, float *D) {
+  const arguments *x = (const arguments *)call->context;
+  return sgemm_cublas__real_lt()->cublasLtMatmul(x->handle, x->desc, x->alpha, x->A, x->a, x->B, x->b, x->beta, D, x->c,
+                                                 D, x->d, x->algo, x->workspace, x->bytes, x->stream);
+}
+
+static int take(const arguments *x, cublasStatus_t *status) {
   const sgemm_cublas__lt_functions *real = sgemm_cublas__real_lt();
   layout a, b, c, d;
   sgemm_cublas__call call;
-  if (handle == NULL || desc == NULL || real->cublasLtMatmulDescGetAttribute == NULL ||
+  if (x->handle == NULL || x->desc == NULL || real->cublasLtMatmulDescGetAttribute == NULL ||
       real->cublasLtMatrixLayoutGetAttribute == NULL)
     return 0;
-  a = layout_of(Adesc);
-  b = layout_of(Bdesc);
-  c = layout_of(Cdesc);
-  d = layout_of(Ddesc);
-  call = matmul_call(desc, alpha, A, &a, B, &b, beta, C, &c, D, &d);
+  a = layout_of(x->a);
+  b = layout_of(x->b);
+  c = layout_of(x->c);
+  d = layout_of(x->d);
+  call = matmul_call(x->desc, x->alpha, x->A, &a, x->B, &b, x->beta, x->C, &c, x->D, &d);
   sgemm_cublas__pass_if(!a.known || !b.known || !c.known || !d.known, SGEMM_CUBLAS_PATH_ARGUMENTS, &call);
-  call.stream = stream;
+  call.stream = x->stream;
+  call.pass = c.ld == d.ld ? pass_matmul : NULL; /* the scratch memory has the size of D */
+  call.context = x;
   *status = CUBLAS_STATUS_SUCCESS;
   if (!sgemm_cublas__offer(&call))
     return 0;
@@ -137,9 +173,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
                               const void *beta, const void *C, cublasLtMatrixLayout_t Cdesc, void *D,
                               cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t *algo, void *workspace,
                               size_t workspaceSizeInBytes, cudaStream_t stream) {
+  const arguments x = {lightHandle, computeDesc,          alpha, A, B, beta, C, Adesc, Bdesc, Cdesc, Ddesc, D, algo,
+                       workspace,   workspaceSizeInBytes, stream};
   cublasStatus_t status;
-  if (!sgemm_cublas__bypass("cublasLtMatmul") &&
-      take(lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, stream, &status))
+  if (!sgemm_cublas__bypass("cublasLtMatmul") && take(&x, &status))
     return status;
   return SGEMM_CUBLAS_PASS(sgemm_cublas__real_lt(), cublasLtMatmul,
                            (lightHandle, computeDesc, alpha, A, Adesc, B, Bdesc, beta, C, Cdesc, D, Ddesc, algo,

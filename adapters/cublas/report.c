@@ -16,11 +16,14 @@
 enum { ENTRIES = 4096, PROBES = 64, LINES = 20 }; /* entries; entries that a shape may be in; shapes in the report */
 enum { EMPTY, CLAIMED, READY };
 
-typedef struct entry {
+struct sgemm_cublas__entry {
   int state;
   uint64_t calls;
   sgemm_cublas__shape shape;
-} entry;
+  int times; /* READY: the two below are measured */
+  double cublas_us, sgemm_us;
+};
+typedef sgemm_cublas__entry entry;
 
 static entry entries[ENTRIES];
 static uint64_t path_calls[SGEMM_CUBLAS_PATH_COUNT];
@@ -44,7 +47,7 @@ static uint64_t hash_of(const sgemm_cublas__shape *s) {
   return mix(hash, (uint64_t)s->op_a << 16 | (uint64_t)s->op_b << 8 | (uint64_t)s->path);
 }
 
-void sgemm_cublas__count(const sgemm_cublas__shape *shape) {
+sgemm_cublas__entry *sgemm_cublas__count(const sgemm_cublas__shape *shape) {
   const uint64_t hash = hash_of(shape);
   unsigned probe;
   __atomic_fetch_add(&path_calls[shape->path], 1, __ATOMIC_RELAXED);
@@ -58,10 +61,24 @@ void sgemm_cublas__count(const sgemm_cublas__shape *shape) {
     }
     if (state == READY && same_shape(&e->shape, shape)) {
       __atomic_fetch_add(&e->calls, 1, __ATOMIC_RELAXED);
-      return;
+      return e;
     }
   }
   __atomic_fetch_add(&uncounted, 1, __ATOMIC_RELAXED);
+  return NULL;
+}
+
+int sgemm_cublas__claim_times(sgemm_cublas__entry *e) {
+  int state = EMPTY;
+  return __atomic_compare_exchange_n(&e->times, &state, CLAIMED, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+void sgemm_cublas__unclaim_times(sgemm_cublas__entry *e) { __atomic_store_n(&e->times, EMPTY, __ATOMIC_RELEASE); }
+
+void sgemm_cublas__set_times(sgemm_cublas__entry *e, double cublas_us, double sgemm_us) {
+  e->cublas_us = cublas_us;
+  e->sgemm_us = sgemm_us;
+  __atomic_store_n(&e->times, READY, __ATOMIC_RELEASE);
 }
 
 /* ---- Report ------------------------------------------------------------------------------------------------------ */
@@ -87,6 +104,9 @@ static int collect(entry *used) {
   for (i = 0; i < ENTRIES; i++) {
     if (__atomic_load_n(&entries[i].state, __ATOMIC_ACQUIRE) != READY)
       continue;
+    used[count].times = __atomic_load_n(&entries[i].times, __ATOMIC_ACQUIRE);
+    used[count].cublas_us = entries[i].cublas_us;
+    used[count].sgemm_us = entries[i].sgemm_us;
     used[count].shape = entries[i].shape;
     used[count++].calls = __atomic_load_n(&entries[i].calls, __ATOMIC_RELAXED);
   }
@@ -115,16 +135,39 @@ static void print_paths(FILE *file, const entry *used, int count) {
   }
 }
 
-static void print_shapes(FILE *file, const entry *used, int count) {
+/* The time that the calls of sgemm saved: for each shape its calls, times what one call saves. */
+static void print_times(FILE *file, const entry *used, int count) {
+  uint64_t measured = 0, others = 0;
+  double cublas_ms = 0.0, sgemm_ms = 0.0;
+  int i;
+  for (i = 0; i < count; i++)
+    if (used[i].times == READY) {
+      measured += used[i].calls;
+      cublas_ms += 1e-3 * used[i].cublas_us * (double)used[i].calls;
+      sgemm_ms += 1e-3 * used[i].sgemm_us * (double)used[i].calls;
+    } else if (used[i].shape.path <= SGEMM_CUBLAS_PATH_FULL) {
+      others += used[i].calls;
+    }
+  fprintf(file, "time saved: %.3f ms; %llu calls of sgemm take %.3f ms, in cuBLAS %.3f ms; %llu are not measured\n",
+          cublas_ms - sgemm_ms, (unsigned long long)measured, sgemm_ms, cublas_ms, (unsigned long long)others);
+}
+
+static void print_shapes(FILE *file, const entry *used, int count, int times) {
   const uint64_t lost = __atomic_load_n(&uncounted, __ATOMIC_RELAXED);
   int i;
   fprintf(file, "the most frequent shapes, column-major (%d of %d):\n", count < LINES ? count : LINES, count);
-  fprintf(file, "%12s %8s %8s %8s %6s ops  %-30s computed by\n", "calls", "m", "n", "k", "batch", "function");
+  fprintf(file, "%12s %8s %8s %8s %6s ops  %-30s%s computed by\n", "calls", "m", "n", "k", "batch", "function",
+          times ? "  cuBLAS us   sgemm us" : "");
   for (i = 0; i < count && i < LINES; i++) {
     const sgemm_cublas__shape *s = &used[i].shape;
-    fprintf(file, "%12llu %8lld %8lld %8lld %6lld %c%c   %-30s %s\n", (unsigned long long)used[i].calls,
+    char measured[64] = "";
+    if (times && used[i].times == READY)
+      snprintf(measured, sizeof measured, " %10.1f %10.1f", used[i].cublas_us, used[i].sgemm_us);
+    else if (times)
+      snprintf(measured, sizeof measured, " %10s %10s", "-", "-");
+    fprintf(file, "%12llu %8lld %8lld %8lld %6lld %c%c   %-30s%s %s\n", (unsigned long long)used[i].calls,
             (long long)s->m, (long long)s->n, (long long)s->k, (long long)s->batch, s->op_a, s->op_b, s->function,
-            sentence_of(s->path));
+            measured, sentence_of(s->path));
   }
   if (lost > 0)
     fprintf(file, "%12llu calls have shapes that the table of %d shapes had no room for; their GFLOP are missing\n",
@@ -151,7 +194,9 @@ __attribute__((destructor)) static void write_report(void) {
   fprintf(file, "sgemm_cublas: %llu calls of process %ld, SGEMM_CUBLAS_MODE=%s\n", (unsigned long long)calls,
           (long)getpid(), settings->mode_name);
   print_paths(file, used, count);
-  print_shapes(file, used, count);
+  if (settings->times)
+    print_times(file, used, count);
+  print_shapes(file, used, count, settings->times);
   if (file != stderr)
     fclose(file);
 }

@@ -44,7 +44,16 @@ typedef struct sgemm_cublas__shape {
   sgemm_cublas__path path;
 } sgemm_cublas__shape;
 
-/* Counts a call. Any number of threads may call at once. */
-void sgemm_cublas__count(const sgemm_cublas__shape *shape);
+/* A shape of the report. */
+typedef struct sgemm_cublas__entry sgemm_cublas__entry;
+
+/* Counts a call. Any number of threads may call at once. Returns the entry of the shape; NULL: there is no room. */
+sgemm_cublas__entry *sgemm_cublas__count(const sgemm_cublas__shape *shape);
+
+/* The times of an entry are measured by the one thread that claims them. claim: 1 for this thread. unclaim: a later call
+   may measure. set: microseconds of a call in cuBLAS and here. */
+int sgemm_cublas__claim_times(sgemm_cublas__entry *entry);
+void sgemm_cublas__unclaim_times(sgemm_cublas__entry *entry);
+void sgemm_cublas__set_times(sgemm_cublas__entry *entry, double cublas_us, double sgemm_us);
 
 #endif /* SGEMM_CUBLAS_REPORT_H */
