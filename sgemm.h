@@ -414,9 +414,9 @@ int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
 
 /* Writes to launches[0], launches[1], ... what sgemm_run_plan() would launch on a device, in order, and their number to
    *count: at most SGEMM_MAX_LAUNCHES for each slice, 0 if there is nothing to compute. Launches nothing, queries no
-   device. device.code_arch and has_sm90a_code are those of the code that will run. p.workspace is the memory of the launches:
-   SGEMM_WORKSPACE_AUTO counts as none. encode: NULL, or for plans of tma the encoder. capacity: elements of launches,
-   which may be NULL for 0. With an error launches is untouched, and so is *count but for SGEMM_ERROR_CAPACITY.
+   device. device.code_arch and has_sm90a_code are those of the code that will run. p.workspace is the memory of the
+   launches: SGEMM_WORKSPACE_AUTO counts as none. encode: NULL, or for plans of tma the encoder. capacity: elements of
+   launches, which may be NULL for 0. With an error launches is untouched, and so is *count but for SGEMM_ERROR_CAPACITY.
    Errors: those of sgemm_run_plan(), without those of CUDA; SGEMM_ERROR_DEVICE, _LAUNCHES, _TENSOR_MAP, _CAPACITY. */
 sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                  sgemm_tensor_map_encoder encode, sgemm_launch *launches, int capacity, int *count);
@@ -436,8 +436,8 @@ double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const 
    for each element of A and B (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 
-/* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to the
-   device. Errors: SGEMM_ERROR_CUDA + e. */
+/* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to
+   the device. Errors: SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_release_workspaces(void);
 
 /* Pre-split operands, for a tensor mode: an operand that does not change, such as weights, is split once.

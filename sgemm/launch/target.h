@@ -85,8 +85,9 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 }
 
 /* Adds a launch to the list. Its arguments have the layout of the kernel's parameters: each begins at the next multiple
-   of its alignment. */
-static inline sgemm_status sgemm__record(int kernel, int ops, sgemm__grid grid, const void *args, sgemm__target *to) {
+   of its alignment. Not inlined: into a sequence with args of one type, gcc warns of the sizes of the other types. */
+static __attribute__((noinline)) sgemm_status sgemm__record(int kernel, int ops, sgemm__grid grid, const void *args,
+                                                            sgemm__target *to) {
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel); /* NULL for kernels beside strict variants */
   const sgemm__args *gemm = (const sgemm__args *)args; /* the first member of each kernel's parameter */
   sgemm_launch launch;
