@@ -416,8 +416,9 @@ int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
    *count: at most SGEMM_MAX_LAUNCHES for each slice, 0 if there is nothing to compute. Launches nothing, queries no
    device. device.code_arch and has_sm90a_code are those of the code that will run. p.workspace is the memory of the
    launches: SGEMM_WORKSPACE_AUTO counts as none. encode: NULL, or for plans of tma the encoder. capacity: elements of
-   launches, which may be NULL for 0. With an error launches is untouched, and so is *count but for SGEMM_ERROR_CAPACITY.
-   Errors: those of sgemm_run_plan(), without those of CUDA; SGEMM_ERROR_DEVICE, _LAUNCHES, _TENSOR_MAP, _CAPACITY. */
+   launches, which may be NULL for 0. With an error launches is untouched, and so is *count but for
+   SGEMM_ERROR_CAPACITY. Errors: those of sgemm_run_plan(), without those of CUDA; SGEMM_ERROR_DEVICE, _LAUNCHES,
+   _TENSOR_MAP, _CAPACITY. */
 sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                  sgemm_tensor_map_encoder encode, sgemm_launch *launches, int capacity, int *count);
 
