@@ -356,7 +356,8 @@ typedef struct sgemm_plan {
 } sgemm_plan;
 
 /* One launch of a plan, for programs that launch kernels themselves: with the driver API, and kernels that NVRTC has
-   compiled. arguments has the layout of the kernel's parameters, for CU_LAUNCH_PARAM_BUFFER_POINTER. */
+   compiled. The parameter i for kernelParams of cuLaunchKernelEx() is arguments + argument_offset[i]. As one buffer
+   (CU_LAUNCH_PARAM_BUFFER_POINTER) the arguments cannot pass: the driver places tensor maps at other offsets. */
 enum { SGEMM_MAX_LAUNCHES = 6, SGEMM_MAX_ARGUMENT_BYTES = 448 };
 typedef struct sgemm_launch {
   char kernel[64];                 /* the kernel's extern "C" name, as "sgemm_tiled_32x32x32_1x1_nn" */
@@ -365,7 +366,9 @@ typedef struct sgemm_launch {
   unsigned threads;                /* threads of a block, along x */
   unsigned cluster;                /* blocks of a cluster, along x; 1: no cluster */
   unsigned shared_bytes;           /* dynamic shared memory of a block; above 48 KiB the kernel needs an opt-in */
-  size_t argument_bytes;           /* bytes of the kernel's parameters */
+  int argument_count;              /* the kernel's parameters: 1; in tma 3: its args, the tensor maps of A and B */
+  size_t argument_offset[3];       /* where a parameter begins in arguments */
+  size_t argument_bytes;           /* bytes of all of them */
   unsigned char arguments[SGEMM_MAX_ARGUMENT_BYTES];
 } sgemm_launch;
 

@@ -368,11 +368,12 @@ static CUfunction function_of(const sgemm_launch *launch, const char *arch, cons
 /* A launch as sgemm_run() would make it. Programmatic dependent launch is optional: the kernels wait for the preceding
    one, and without the attribute the stream does. */
 static void launch_kernel(const sgemm_launch *launch, const sgemm_device *device, CUfunction function) {
-  void *arguments = (void *)launch->arguments;
-  size_t bytes = launch->argument_bytes;
-  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  void *parameters[3];
   CUlaunchAttribute attributes[2];
   CUlaunchConfig config;
+  int i;
+  for (i = 0; i < launch->argument_count; i++)
+    parameters[i] = (void *)(launch->arguments + launch->argument_offset[i]);
   memset(attributes, 0, sizeof attributes);
   memset(&config, 0, sizeof config);
   config.gridDimX = launch->grid_x;
@@ -396,7 +397,7 @@ static void launch_kernel(const sgemm_launch *launch, const sgemm_device *device
     check(
         driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)launch->shared_bytes),
         launch->kernel);
-  check(driver.cuLaunchKernelEx(&config, function, NULL, extra), launch->kernel);
+  check(driver.cuLaunchKernelEx(&config, function, parameters, NULL), launch->kernel);
 }
 
 /* Integers in [-3, 3], so that fp32 is exact, and the result of a plain loop has equal bits. */

@@ -142,18 +142,17 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params, void **extra) {
   const named_kernel *kernel = (const named_kernel *)function;
   const int tma = strncmp(kernel->name, "sgemm_tma", 9) == 0;
-  const unsigned char *arguments = (const unsigned char *)extra[1];
   sgemm__grid grid = {config->gridDimX,      config->gridDimY, config->gridDimZ, config->blockDimX, 1,
                       config->sharedMemBytes};
   unsigned i;
-  if (params != NULL || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE ||
-      extra[4] != CU_LAUNCH_PARAM_END || (config->sharedMemBytes > 48 * 1024 && opted_in < (int)config->sharedMemBytes))
+  if (params == NULL || extra != NULL || (config->sharedMemBytes > 48 * 1024 && opted_in < (int)config->sharedMemBytes))
     return CUDA_ERROR_INVALID_VALUE;
   for (i = 0; i < config->numAttrs; i++)
     if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
       grid.cluster = config->attrs[i].value.clusterDim.x;
-  if (tma && (*(size_t *)extra[3] != 448 || arguments[192] != 0x77 || arguments[447] != 0x77))
-    return CUDA_ERROR_INVALID_VALUE; /* without the two tensor maps */
+  for (i = 1; tma && i < 3; i++)
+    if (((const unsigned char *)params[i])[0] != 0x77 || ((const unsigned char *)params[i])[127] != 0x77)
+      return CUDA_ERROR_INVALID_VALUE; /* without the two tensor maps */
   opted_in = 0;
-  return sgemm__cpu_launch(kernel->kernel, grid, arguments) == SGEMM_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
+  return sgemm__cpu_launch(kernel->kernel, grid, params[0]) == SGEMM_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED;
 }

@@ -270,7 +270,8 @@ Test(launches, tensor_maps) {
   f.p.stride_c = 150 * 140;
   plan = plan_of(SGEMM_tma_32x256x64_16x8, &f);
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, encoder, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
-  cr_assert(count == 1 && list[0].argument_bytes == 192 + 2 * 128);
+  cr_assert(count == 1 && list[0].argument_bytes == 192 + 2 * 128 && list[0].argument_count == 3);
+  cr_assert(list[0].argument_offset[0] == 0 && list[0].argument_offset[1] == 192 && list[0].argument_offset[2] == 320);
   memcpy(&a, list[0].arguments + 192, sizeof a);
   memcpy(&b, list[0].arguments + 192 + 128, sizeof b);
   cr_assert(a.first == f.A && a.sizes[0] == 150 && a.sizes[1] == 101 && a.sizes[2] == 2 && a.strides[0] == 4 * 152 &&

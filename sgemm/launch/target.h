@@ -103,6 +103,7 @@ static __attribute__((noinline)) sgemm_status sgemm__record(int kernel, int ops,
   launch.threads = grid.threads;
   launch.cluster = grid.cluster;
   launch.shared_bytes = grid.shared;
+  launch.argument_count = 1;
   launch.argument_bytes = sgemm__args_bytes(kernel);
   memcpy(launch.arguments, args, launch.argument_bytes);
   if (v != NULL && v->uses_tma) {
@@ -110,6 +111,9 @@ static __attribute__((noinline)) sgemm_status sgemm__record(int kernel, int ops,
     if (gemm->k > 0 && (to->encode == NULL || sgemm__encode_operands(to->encode, v, gemm, maps) != 0))
       return SGEMM_ERROR_TENSOR_MAP;
     memcpy(launch.arguments + launch.argument_bytes, maps, sizeof maps);
+    launch.argument_count = 3;
+    launch.argument_offset[1] = launch.argument_bytes;
+    launch.argument_offset[2] = launch.argument_bytes + SGEMM__TENSOR_MAP_BYTES;
     launch.argument_bytes += sizeof maps;
   }
   if (to->count < to->capacity)
