@@ -90,8 +90,8 @@ typedef struct sgemm__tensor_args {
   const uint32_t *first_reason;      /* kernels of tensor_fallback: SGEMM__WORD_FIRST; else NULL */
   uint32_t *report;                  /* SGEMM__WORD_REPORT; NULL: a later kernel writes it */
   int adds_to_report;                /* 1: the report has the bits of earlier slices */
-  uint32_t
-      *full_terms; /* SGEMM__WORD_FULL_TERMS: kernels of tensor_fallback, and fp16x3 if an operand is kept; or NULL */
+  uint32_t *full_terms;              /* SGEMM__WORD_FULL_TERMS: kernels of tensor_fallback, and fp16x3 if an operand
+                                        is kept; or NULL */
 } sgemm__tensor_args;
 
 /* The grid of a launch. y * z is at least the number of matrices, or of blocks of 128 k, that y and z number. */

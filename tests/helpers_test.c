@@ -673,7 +673,7 @@ static void check_tensor_launches(const sgemm_plan *plan, const sgemm_params *p,
     const sgemm__slice slice = sgemm__slice_at(&s, &args, number);
     check_slice_launches(plan, &slice, &at, entry, i);
   }
-  cr_assert(launches == at && sgemm__plan_launches(plan, p) == at, "%s, shape %d: %d launches", entry, i, launches);
+  cr_assert(launches == at && sgemm__count_launches(plan, p) == at, "%s, shape %d: %d launches", entry, i, launches);
 }
 
 /* The workspace shrinks step by step: from no limit to the bytes of the selected plan, then by one byte, and so on. In

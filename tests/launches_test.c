@@ -150,6 +150,7 @@ static void clear_padding(const sgemm_launch *launch, unsigned char *args) {
     CLEAR(args, sgemm__tensor_args, a.presplit);
     CLEAR(args, sgemm__tensor_args, b.presplit);
     CLEAR(args, sgemm__tensor_args, split_k);
+    CLEAR(args, sgemm__tensor_args, adds_to_report);
   }
 }
 
