@@ -30,7 +30,7 @@ GREY, PALE = "#666666", "#dddddd"
 DPI = 100
 WIDTH = 9.0  # inches: 900 pixels, as wide as GitHub shows a README
 STAGES = ("naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered", "async",
-          "splitk", "gemv", "tma")
+          "splitk", "direct", "gemv", "tma")
 
 
 def fail(message):

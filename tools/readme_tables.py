@@ -75,8 +75,8 @@ def headline(suite, tensor):
               "The errors keep the rule against those of cuBLAS", "  SGEMM ([rule and inputs](docs/stages/tensor.md#accuracy))."]
     return "\n".join(lines + ["", "`sgemm_run()` with the workspace that `sgemm_workspace_query()` asks for, against cuBLAS 13.1 in the same run, on one",
                               "NVIDIA H200, L2-cold. Sources: [suite_h200.csv](docs/measurements/suite_h200.csv) and",
-                              "[suite_tensor_h200.csv](docs/measurements/suite_tensor_h200.csv), of a build before the full-range fallback, whose two",
-                              "launches add 2.5 us to a call. [docs/variants.md](docs/variants.md) lists each shape."])
+                              "[suite_tensor_h200.csv](docs/measurements/suite_tensor_h200.csv).",
+                              "[docs/variants.md](docs/variants.md) lists each shape."])
 
 
 def stage_table(ideas, rows, measured):
