@@ -478,7 +478,7 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 19 };
+enum { CONSTANTS = 20 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
                                    {"cluster", "%.0f", &c->cluster, 1},
@@ -492,6 +492,7 @@ static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
                                    {"sm_bytes", "%.1f", &c->sm_bytes, 1},
                                    {"bandwidth_share", "%.3f", &c->bandwidth_share, 0},
                                    {"read_c", "%.0f", &c->read_c, 1},
+                                   {"read_ahead", "%.0f", &c->read_ahead, 1},
                                    {"unaligned_c", "%.1f", &c->unaligned_c, 1},
                                    {"gemv_guarded", "%.0f", &c->gemv_guarded, 1},
                                    {"scattered_c", "%.0f", &c->scattered_c, 1},

@@ -20,6 +20,7 @@ typedef struct sgemm__calibration {
   double sm_bytes;        /* L2-to-SM throughput: bytes that an SM loads in a clock, from L2 or DRAM */
   double bandwidth_share; /* fraction of the nominal DRAM bandwidth that a kernel reaches */
   double read_c;          /* clocks until a vector of C arrives, if beta is not 0 */
+  double read_ahead;      /* clocks of a wave that waits for C, in epilogues that load eight vectors of it at a time */
   double unaligned_c;     /* clocks of an SM for 32 results that go to a row of C not aligned to 16 bytes */
   double gemv_guarded;    /* clocks of a k-step of gemv whose loads are guarded one by one */
   double scattered_c;     /* clocks of an SM for 32 results of a column, each in another row of C */
@@ -47,21 +48,22 @@ static const sgemm__calibration sgemm__h200 = {
   464,      /* launch */
   2466,     /* cluster */
   4114,     /* split_k */
-  4421,     /* pack */
-  0.88,     /* half_rate_warps */
-  0.0711,   /* copy */
+  4438,     /* pack */
+  0.89,     /* half_rate_warps */
+  0.0700,   /* copy */
   0.0455,   /* store */
-  0.1058,   /* guarded */
+  0.1078,   /* guarded */
   449,      /* latency */
-  29.7,     /* sm_bytes */
+  30.1,     /* sm_bytes */
   0.698,    /* bandwidth_share */
-  342,      /* read_c */
-  9.1,      /* unaligned_c */
+  290,      /* read_c */
+  2244,     /* read_ahead */
+  9.3,      /* unaligned_c */
   888,      /* gemv_guarded */
-  18,       /* scattered_c */
-  0.28,     /* segment */
-  297,      /* block */
-  2269,     /* persistent */
+  7,        /* scattered_c */
+  0.23,     /* segment */
+  320,      /* block */
+  2178,     /* persistent */
   1.39e-05, /* lost_reuse */
 };
 
@@ -84,50 +86,50 @@ static const sgemm__calibration sgemm__h200 = {
   X(doublebuffered_32x64x16_4x4,      71.2,  2069)                                                                     \
   X(doublebuffered_32x32x16_4x4,      63.2,  2028)                                                                     \
   X(async_128x256x16_16x8,           113.2,  9118)                                                                     \
-  X(async_128x256x8_16x8,            100.6, 12691)                                                                     \
-  X(async_256x128x8_16x8,             98.8, 12329)                                                                     \
-  X(async_64x128x16_8x8,             105.5,  6903)                                                                     \
-  X(async_128x64x16_8x8,              97.0,  8262)                                                                     \
-  X(async_64x64x16_8x4,               79.4,  4580)                                                                     \
-  X(async_64x64x8_8x8,               100.0,  3165)                                                                     \
-  X(async_32x128x32_8x4,              84.6,  4982)                                                                     \
-  X(async_128x32x32_4x8,              83.0,  5399)                                                                     \
-  X(async_32x32x8_8x4,                69.9,  3961)                                                                     \
-  X(async_64x128x8_16x4,              80.0,  5553)                                                                     \
-  X(splitk_64x128x16_8x8,             97.0,  5824)                                                                     \
-  X(splitk_64x64x32_8x4,              81.5,  4904)                                                                     \
-  X(splitk_32x64x32_8x4,              74.8,  3185)                                                                     \
-  X(splitk_32x32x64_4x4,              66.9,  2984)                                                                     \
-  X(splitk_16x128x32_16x4,            70.0,  3623)                                                                     \
-  X(splitk_8x128x32_8x4,              49.2,  2848)                                                                     \
+  X(async_128x256x8_16x8,            100.6, 12566)                                                                     \
+  X(async_256x128x8_16x8,             98.8, 12480)                                                                     \
+  X(async_64x128x16_8x8,             107.5,  6772)                                                                     \
+  X(async_128x64x16_8x8,              97.0,  7955)                                                                     \
+  X(async_64x64x16_8x4,               80.4,  4512)                                                                     \
+  X(async_64x64x8_8x8,               101.2,  2946)                                                                     \
+  X(async_32x128x32_8x4,              84.6,  4950)                                                                     \
+  X(async_128x32x32_4x8,              84.0,  5465)                                                                     \
+  X(async_32x32x8_8x4,                71.2,  3872)                                                                     \
+  X(async_64x128x8_16x4,              80.0,  5404)                                                                     \
+  X(splitk_64x128x16_8x8,             97.0,  5753)                                                                     \
+  X(splitk_64x64x32_8x4,              82.5,  4975)                                                                     \
+  X(splitk_32x64x32_8x4,              74.8,  3022)                                                                     \
+  X(splitk_32x32x64_4x4,              68.2,  3040)                                                                     \
+  X(splitk_16x128x32_16x4,            70.0,  3659)                                                                     \
+  X(splitk_8x128x32_8x4,              49.8,  2848)                                                                     \
   X(splitk_4x128x32_4x4,              29.1,  1587)                                                                     \
-  X(splitk_128x16x32_4x16,            64.3,  4449)                                                                     \
-  X(splitk_128x8x32_4x8,              46.4,  3162)                                                                     \
+  X(splitk_128x16x32_4x16,            65.1,  4578)                                                                     \
+  X(splitk_128x8x32_4x8,              46.4,  3325)                                                                     \
   X(splitk_128x4x32_4x4,              27.7,  1836)                                                                     \
-  X(splitk_16x32x128_4x4,             63.4,  3313)                                                                     \
+  X(splitk_16x32x128_4x4,             64.2,  3313)                                                                     \
   X(splitk_8x32x128_4x4,              44.1,  3070)                                                                     \
-  X(splitk_4x32x128_4x4,              31.7,  2425)                                                                     \
+  X(splitk_4x32x128_4x4,              32.1,  2425)                                                                     \
   X(splitk_32x16x128_4x4,             64.6,  3056)                                                                     \
-  X(splitk_32x8x128_4x4,              44.8,  2964)                                                                     \
-  X(splitk_32x4x128_4x4,              31.5,  2171)                                                                     \
-  X(direct_4x32x8_1x1,                 4.3,   671)                                                                     \
-  X(direct_16x32x4_4x1,               14.3,  1089)                                                                     \
+  X(splitk_32x8x128_4x4,              45.3,  2964)                                                                     \
+  X(splitk_32x4x128_4x4,              31.9,  2171)                                                                     \
+  X(direct_4x32x8_1x1,                 4.6,   695)                                                                     \
+  X(direct_16x32x4_4x1,               22.9,  1128)                                                                     \
   X(gemv_1x32x256_1x4,               126.0,  2633)                                                                     \
-  X(gemv_1x2x512_1x1,                  3.8,  1272)                                                                     \
-  X(gemv_1x4x1024_1x1,                35.9,  1702)                                                                     \
-  X(gemv_1x32x64_1x1,                  8.7,  1131)                                                                     \
-  X(gemv_1x128x8_1x1,                125.5,  1043)                                                                     \
-  X(gemv_32x1x256_4x1,               124.9,  3150)                                                                     \
-  X(gemv_2x1x512_1x1,                 24.1,  1943)                                                                     \
-  X(gemv_4x1x1024_1x1,                 8.5,  1666)                                                                     \
-  X(gemv_32x1x64_1x1,                 13.6,  1182)                                                                     \
-  X(gemv_128x1x8_1x1,                 21.9,   991)                                                                     \
-  X(tma_64x128x64_16x8,              115.3,  4067)                                                                     \
-  X(tma_128x64x64_16x8,              114.6,  4189)                                                                     \
-  X(tma_64x64x32_16x8,               125.5,  2938)                                                                     \
-  X(tma_32x32x128_16x8,              125.5,  4137)                                                                     \
-  X(tma_32x256x64_16x8,              120.5,  5194)                                                                     \
-  X(tma_256x32x64_16x8,              122.8,  5178)
+  X(gemv_1x2x512_1x1,                  3.5,  1257)                                                                     \
+  X(gemv_1x4x1024_1x1,                14.6,  1702)                                                                     \
+  X(gemv_1x32x64_1x1,                  8.7,  1117)                                                                     \
+  X(gemv_1x128x8_1x1,                125.5,  1082)                                                                     \
+  X(gemv_32x1x256_4x1,               124.9,  3092)                                                                     \
+  X(gemv_2x1x512_1x1,                 17.4,  1919)                                                                     \
+  X(gemv_4x1x1024_1x1,                 7.6,  1635)                                                                     \
+  X(gemv_32x1x64_1x1,                  9.4,  1182)                                                                     \
+  X(gemv_128x1x8_1x1,                 11.8,  1035)                                                                     \
+  X(tma_64x128x64_16x8,              116.7,  3959)                                                                     \
+  X(tma_128x64x64_16x8,              114.6,  3872)                                                                     \
+  X(tma_64x64x32_16x8,               125.5,  2608)                                                                     \
+  X(tma_32x32x128_16x8,              125.5,  3912)                                                                     \
+  X(tma_32x256x64_16x8,              120.5,  4912)                                                                     \
+  X(tma_256x32x64_16x8,              122.8,  4834)
 /* END calibration */
 
 /* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */

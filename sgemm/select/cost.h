@@ -38,6 +38,7 @@ typedef struct sgemm__problem {
   double l2;          /* bytes of the L2 */
   double fmas;        /* clocks of all FMAs at the nominal peak */
   double read_c;      /* clocks until a vector of C arrives; 0 if beta is 0 */
+  double read_ahead;  /* the same for epilogues that load eight vectors at a time */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -69,6 +70,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.dram = q.bytes * q.dram_byte / (q.bytes < SGEMM__COST_L2_FULL * q.l2 ? SGEMM__COST_L2_SHARE : c->bandwidth_share);
   q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
   q.read_c = a.beta != 0.0f ? c->read_c : 0.0;
+  q.read_ahead = a.beta != 0.0f ? c->read_ahead : 0.0;
   q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a.batch, a.stride_a);
   q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a.batch, a.stride_b);
   q.must_pack = sgemm__pack_cost(
@@ -100,11 +102,11 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
 
 /* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
    the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, and tma, load
-   eight vectors at a time, so that a thread waits two times in all. */
+   eight vectors at a time; their code for it runs once, and it is long. */
 static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q) {
   const double vectors = sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
   const int ahead = v->uses_tma || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
-  return q->read_c * (ahead ? 2.0 : vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0));
+  return ahead ? q->read_ahead : q->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
 }
 
 /* 1 if the loads of gemv with V = 4 are guarded one by one: an edge of the matrix is in each tile, or its rows are not
