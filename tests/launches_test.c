@@ -301,6 +301,29 @@ Test(launches, tensor_modes) {
 }
 
 /* The selected plans of sizes that differ in m, n and k, in each mode: the same launches as sgemm_run_plan(). */
+/* Each slice has launches of its own, so that a sliced plan has more than SGEMM_MAX_LAUNCHES. No launch beyond the
+   capacity is written, and a list of the number that the call tells holds all. */
+Test(launches, slices) {
+  enum { MOST = 32 };
+  static sgemm_launch list[MOST], untouched[MOST];
+  fixture f = fixture_of(SGEMM_N, SGEMM_N, 70, 390, 130);
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  int count = -1, whole, i;
+  plan.tensor = SGEMM_mma_fp16x3_128x128;
+  cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, MOST, &whole) == SGEMM_SUCCESS && whole == 3);
+  plan.slices_n = 4;
+  memset(list, 0x5a, sizeof list);
+  memcpy(untouched, list, sizeof list);
+  cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) ==
+            SGEMM_ERROR_CAPACITY);
+  cr_assert(count > SGEMM_MAX_LAUNCHES && count <= 4 * whole && memcmp(list, untouched, sizeof list) == 0);
+  cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, count, &count) == SGEMM_SUCCESS);
+  for (i = 0; i < count; i++)
+    cr_assert(list[i].argument_count == 1 && list[i].grid_x > 0);
+  cr_assert(memcmp(list + count, untouched, (MOST - count) * sizeof *list) == 0);
+  fixture_free(&f);
+}
+
 Test(launches, selected) {
   static const int64_t sizes[][3] = {{1, 300, 500}, {129, 67, 31}, {640, 320, 129}, {17, 600, 450}, {513, 257, 640}};
   int i, mode;
