@@ -566,7 +566,7 @@ static void test_nested(void) {
   TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
 }
 
-/* ---- NVIDIA_TF32_OVERRIDE=0 --------------------------------------------------------------------------------------- */
+/* ---- NVIDIA_TF32_OVERRIDE=0 -------------------------------------------------------------------------------------- */
 
 /* A call that asks for TF32 is one in fp32. Other modes pass. */
 static void test_no_tf32(void) {

@@ -215,8 +215,8 @@ static int64_t conflicts_of(const sgemm_variant_info *v, transfer x, int64_t cou
   return v->bufs >= 3 && !x.k_major && x.MN < 32 ? count / 32 : 0;
 }
 
-/* Counters of the GEMV body with V = 4 and whole k-steps. Each of three vectors loads each element of the matrix once, and a
-   quarter as many elements of the vector. The vector elements of a load are equal for all lanes, or are 512
+/* Counters of the GEMV body with V = 4 and whole k-steps. Each of three vectors loads each element of the matrix once,
+   and a quarter as many elements of the vector. The vector elements of a load are equal for all lanes, or are 512
    contiguous bytes, or have a stride of 3 and lie in one sector a lane. The sum over warps uses shared memory. */
 static void gemv_vectors(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -564,9 +564,9 @@ static void edges(sgemm_variant variant) {
 }
 
 /* Counters that cluster_k, split_k and stream_k add. k has 8 or 9 k-steps, so each block of a cluster has one. The sum
-   over a cluster stores each block's results to shared memory once more, and needs two more barriers. In gemv each block
-   stores its sums, and one block loads those of the others. The second kernel
-   of split-K loads each partition once and stores C, with an FMA for each result if beta is not 0. */
+   over a cluster stores each block's results to shared memory once more, and needs two more barriers. In gemv each
+   block stores its sums, and one block loads those of the others. The second kernel of split-K loads each partition
+   once and stores C, with an FMA for each result if beta is not 0. */
 static void splits(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = {2 * v->BM, 3 * v->BN, 8 * v->BK};

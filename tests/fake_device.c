@@ -1,5 +1,5 @@
-/* fake_device.c: device.h of the cuBLAS adapter on the host, for tests with matrices in host memory. A bench has a clock
-   of its own: work that calls fake_device_us() takes these microseconds, and other work takes FAKE_CUBLAS_US. */
+/* fake_device.c: device.h of the cuBLAS adapter on the host, for tests with matrices in host memory. A bench has a
+   clock of its own: work that calls fake_device_us() takes these microseconds, and other work takes FAKE_CUBLAS_US. */
 #include "adapters/cublas/device.h"
 
 #include <stdlib.h>

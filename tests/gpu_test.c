@@ -106,8 +106,8 @@ static void capture_and_replay(problem q) {
   problem_free(&q);
 }
 
-/* A graph of the tensor mode, which decides on the device in each replay: with a spread of 2^18 in A full range computes
-   the call, with a NaN strict fp32, else fp16x3. The graph reads the operands of the replay. */
+/* A graph of the tensor mode, which decides on the device in each replay: with a spread of 2^18 in A full range
+   computes the call, with a NaN strict fp32, else fp16x3. The graph reads the operands of the replay. */
 Test(streams, graphs_with_a_fallback) {
   static const uint32_t reasons[] = {SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE, 0, SGEMM_GUARD_NONFINITE,
                                      SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE};

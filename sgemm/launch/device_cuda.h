@@ -137,8 +137,8 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 
 /* ---- Workspaces of SGEMM_WORKSPACE_AUTO -------------------------------------------------------------------------- */
 
-/* A new memory pool of a device. It keeps freed memory until sgemm_release_workspaces(). While a stream is captured, the
-   runtime refuses to create a pool, unless the mode of the thread is relaxed (CUDA Runtime API,
+/* A new memory pool of a device. It keeps freed memory until sgemm_release_workspaces(). While a stream is captured,
+   the runtime refuses to create a pool, unless the mode of the thread is relaxed (CUDA Runtime API,
    "cudaThreadExchangeStreamCaptureMode"). */
 static cudaError_t sgemm__new_pool(int device, cudaMemPool_t *pool) {
   enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;

@@ -1,6 +1,6 @@
 /* sgemm/launch/recent.h: the plans of recent calls. The selection takes 0.3 to 2.7 us on a host core, and the kernels
-   of a small call take no longer. Programs repeat their calls, so each host thread keeps the plans of its last ones. A plan
-   follows from its key alone, so a kept plan is the plan that sgemm_select() returns. */
+   of a small call take no longer. Programs repeat their calls, so each host thread keeps the plans of its last ones. A
+   plan follows from its key alone, so a kept plan is the plan that sgemm_select() returns. */
 #ifndef SGEMM_LAUNCH_RECENT_H
 #define SGEMM_LAUNCH_RECENT_H
 

@@ -123,21 +123,27 @@ static inline int sgemm__gemv_is_guarded(const sgemm_variant_info *v, const sgem
 static inline int sgemm__is_elementwise(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_direct || (v->stage == SGEMM_STAGE_gemv && v->V == 1);
 }
+static inline int sgemm__matrix_is_k_major(const sgemm_variant_info *v, const sgemm__problem *q) {
+  return v->BN > v->BM ? q->b_k_major : q->a_k_major;
+}
+static inline int sgemm__vector_is_k_major(const sgemm_variant_info *v, const sgemm__problem *q) {
+  return v->BN > v->BM ? q->a_k_major : q->b_k_major;
+}
 static inline double sgemm__segments(const sgemm_variant_info *v, const sgemm__problem *q) {
-  const int extent = v->BM * v->BN, row = v->BN > v->BM, lanes = extent < 32 ? 32 / extent : 1; /* with one result */
-  const int matrix_k_major = row ? q->b_k_major : q->a_k_major, vector_k_major = row ? q->a_k_major : q->b_k_major;
-  const double k_of_warp = matrix_k_major ? (v->slice_k < 32 ? v->slice_k : 32) : lanes; /* k that its lanes load */
-  const double of_matrix = matrix_k_major ? 32.0 / k_of_warp : lanes, of_vector = vector_k_major ? 1.0 : k_of_warp;
+  const int extent = v->BM * v->BN, lanes = extent < 32 ? 32 / extent : 1; /* lanes of a warp with one result */
+  const int k_major = sgemm__matrix_is_k_major(v, q);
+  const double k_of_warp = k_major ? (v->slice_k < 32 ? v->slice_k : 32) : lanes; /* k that its lanes load */
+  const double of_matrix = k_major ? 32.0 / k_of_warp : lanes;
+  const double of_vector = sgemm__vector_is_k_major(v, q) ? 1.0 : k_of_warp;
   if (v->stage == SGEMM_STAGE_direct)
     return q->b_k_major ? v->threads / 32 * 31.0 : 0.0;
   return sgemm__is_elementwise(v) ? extent / 32.0 * (of_matrix + of_vector - 2.0) : 0.0;
 }
 static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm__problem *q) {
-  const int extent = v->BM * v->BN, row = v->BN > v->BM;
-  const int matrix_k_major = row ? q->b_k_major : q->a_k_major, vector_k_major = row ? q->a_k_major : q->b_k_major;
-  return v->stage == SGEMM_STAGE_gemv && v->V == 1
-             ? 4.0 * (matrix_k_major || extent > 8 ? extent : 8) + (vector_k_major ? 4.0 : 32.0)
-             : 4.0 * (v->BM + v->BN);
+  const int extent = v->BM * v->BN;
+  return v->stage == SGEMM_STAGE_gemv && v->V == 1 ? 4.0 * (sgemm__matrix_is_k_major(v, q) || extent > 8 ? extent : 8) +
+                                                         (sgemm__vector_is_k_major(v, q) ? 4.0 : 32.0)
+                                                   : 4.0 * (v->BM + v->BN);
 }
 
 /* Lower bound of the clocks of every plan of a variant: the larger of the SM time and the DRAM time. The SM time is at

@@ -159,10 +159,10 @@ SGEMM__DEVICE void sgemm__gemv_store(const sgemm__args *p, const sgemm__tile *ti
   sgemm__gemv_sum(p, tile, SGEMM__GEMV_EXTENT, thread->partials, matrix_is_b, shared);
 }
 
-/* The body of gemv with V = 4: a tile of 1 x 32 or 32 x 1. One thread uses each element of the matrix, once. So the matrix is
-   loaded from global memory to registers, past shared memory, 16 bytes at a time. A thread has 8 such loads in flight,
-   an SM with 512 threads 64 KiB; while a warp computes, the loads of 15 others are in flight. The vector comes from the
-   caches. Threads are ordered as the matrix lies in memory:
+/* The body of gemv with V = 4: a tile of 1 x 32 or 32 x 1. One thread uses each element of the matrix, once. So the
+   matrix is loaded from global memory to registers, past shared memory, 16 bytes at a time. A thread has 8 such loads
+   in flight, an SM with 512 threads 64 KiB; while a warp computes, the loads of 15 others are in flight. The vector
+   comes from the caches. Threads are ordered as the matrix lies in memory:
      MN-major  8 lanes load 128 bytes of one k; slice_k groups of 8 lanes load slice_k consecutive k
      K-major   a warp loads 512 bytes of each of four rows or columns, 4 k per lane; slice_k / 32 warps load consecutive
                k of these rows or columns
@@ -240,7 +240,7 @@ SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, s
 }
 
 /* Sums the sliced-K groups of the block and stores the results: first over the lanes of a warp that have partial sums
-   of one result, then over warps or groups through shared memory. A block with one group has nothing to sum. */
+   of one result, then over warps or groups through shared memory. */
 SGEMM__DEVICE void sgemm__gemv_store_elements(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                               int k_major, int matrix_is_b, float *shared, float acc) {
   const int extent = s->BM * s->BN, t = sgemm__thread(), slice = k_major ? t % s->slice_k : t / extent;
