@@ -79,6 +79,10 @@ def headline(suite, tensor):
                               "[docs/variants.md](docs/variants.md) lists each shape."])
 
 
+# Stages whose rate at a large square says nothing, and what they are for.
+NOT_SQUARE = {"direct": "short k", "gemv": "one row or column"}
+
+
 def stage_table(ideas, rows, measured):
     """A line a stage: its idea and its fastest variant."""
     table = ["| stage | what it changes | fastest variant | TFLOP/s | % of cuBLAS |", "| --- | --- | --- | ---: | ---: |"]
@@ -89,8 +93,8 @@ def stage_table(ideas, rows, measured):
         if best:
             tflops, _, cublas = measured[f"sgemm_{stage}_{best}"]
             cells = f"`{best}` | {tflops:.1f} | {cublas:.0f} |"
-        if stage == "gemv":
-            cells = "one row or column alone: see its page | | |"
+        if stage in NOT_SQUARE:
+            cells = f"{NOT_SQUARE[stage]} alone: see its page | | |"
         table.append(f"| [{stage}](docs/stages/{stage}.md) | {idea} | {cells}")
     return table
 
