@@ -70,7 +70,7 @@ typedef struct fixture {
 
 /* Integers in [-3, 3]: every order of summation is exact, in 16-bit terms too. */
 static float *filled(uint32_t seed) {
-  float *x = (float *)aligned_alloc(256, SIDE * sizeof(float));
+  float *x = (float *)aligned_alloc(256, (SIDE * sizeof(float) + 255) / 256 * 256);
   int i;
   for (i = 0; i < SIDE; i++) {
     seed = seed * 1664525u + 1013904223u;
@@ -91,7 +91,7 @@ static fixture fixture_of(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, in
   f.p.A = f.A;
   f.p.B = f.B;
   f.p.C = f.C;
-  f.p.workspace = aligned_alloc(256, WORKSPACE);
+  f.p.workspace = aligned_alloc(256, (WORKSPACE + 255) / 256 * 256);
   f.p.workspace_bytes = WORKSPACE;
   return f;
 }
