@@ -177,12 +177,18 @@ static inline int sgemm__is_scaling(const sgemm_plan *plan, const sgemm_params *
   return plan->tensor != SGEMM_TENSOR_VARIANT_NONE && (p->alpha == 0.0f || p->k == 0);
 }
 
-/* 1 if a caller's plan names variants. */
-static inline int sgemm__names_variants(const sgemm_plan *plan) {
+/* Checks that params and a plan are given, and that the plan names variants. */
+static inline sgemm_status sgemm__check_given(const sgemm_plan *plan, const sgemm_params *p) {
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (plan == NULL)
+    return SGEMM_ERROR_PLAN;
   return sgemm__variant_get(plan->variant) != NULL &&
-         (plan->tensor == SGEMM_TENSOR_VARIANT_NONE || sgemm__tensor_variant_get(plan->tensor) != NULL) &&
-         (plan->tensor_fallback == SGEMM_TENSOR_VARIANT_NONE ||
-          sgemm__tensor_variant_get(plan->tensor_fallback) != NULL);
+                 (plan->tensor == SGEMM_TENSOR_VARIANT_NONE || sgemm__tensor_variant_get(plan->tensor) != NULL) &&
+                 (plan->tensor_fallback == SGEMM_TENSOR_VARIANT_NONE ||
+                  sgemm__tensor_variant_get(plan->tensor_fallback) != NULL)
+             ? SGEMM_SUCCESS
+             : SGEMM_ERROR_VARIANT;
 }
 
 /* Checks params and the caller's plan, which names variants, in the order of SGEMM_STATUS_LIST. device: NULL if it
@@ -211,13 +217,9 @@ static inline sgemm_status sgemm__check_build(const sgemm_plan *plan, const sgem
 
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
   sgemm_device device;
-  sgemm_status status, query;
-  if (p == NULL)
-    return SGEMM_ERROR_PARAMS;
-  if (plan == NULL)
-    return SGEMM_ERROR_PLAN;
-  if (!sgemm__names_variants(plan))
-    return SGEMM_ERROR_VARIANT;
+  sgemm_status status = sgemm__check_given(plan, p), query;
+  if (status != SGEMM_SUCCESS)
+    return status;
   query = sgemm_device_query(-1, &device); /* a failure is returned below, if there is something to launch */
   status = sgemm__check_call(plan, p, query == SGEMM_SUCCESS ? &device : NULL);
   if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
@@ -235,13 +237,9 @@ sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, 
   sgemm__target counted = {NULL, 1, NULL, 0, 0, encode}, written = {NULL, 1, launches, capacity, 0, encode};
   sgemm_params with;
   sgemm_plan own;
-  sgemm_status status;
-  if (p == NULL)
-    return SGEMM_ERROR_PARAMS;
-  if (plan == NULL)
-    return SGEMM_ERROR_PLAN;
-  if (!sgemm__names_variants(plan))
-    return SGEMM_ERROR_VARIANT;
+  sgemm_status status = sgemm__check_given(plan, p);
+  if (status != SGEMM_SUCCESS)
+    return status;
   if (device == NULL)
     return SGEMM_ERROR_DEVICE;
   if (count == NULL || (launches == NULL && capacity > 0))

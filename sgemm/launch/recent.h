@@ -1,6 +1,7 @@
-/* sgemm/launch/recent.h: the plans of recent calls. The selection takes 0.3 to 2.7 us on a host core, and the kernels
-   of a small call take no longer. Programs repeat their calls, so each host thread keeps the plans of its last ones. A
-   plan follows from its key alone, so a kept plan is the plan that sgemm_select() returns. */
+/* sgemm/launch/recent.h: the plans of recent calls. The selection takes 0.7 to 4.3 us on a host core
+   (docs/notebook/launches.md, "Kept plans"), and the kernels of a small call take no longer. Programs repeat their
+   calls, so each host thread keeps the plans of its last ones. A plan follows from its key alone, so a kept plan is the
+   plan that sgemm_select() returns. */
 #ifndef SGEMM_LAUNCH_RECENT_H
 #define SGEMM_LAUNCH_RECENT_H
 
@@ -12,7 +13,7 @@
 
 enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 28 };
 
-/* All that sgemm_select() depends on. Of an address only its alignment counts, of alpha and beta whether they are 0. The
+/* All that sgemm_select() depends on. Only the alignment of an address counts, and whether alpha and beta are 0. The
    device's bandwidth is in MB/s. */
 typedef struct sgemm__plan_key {
   int64_t words[SGEMM__KEY_WORDS];

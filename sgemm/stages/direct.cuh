@@ -49,8 +49,8 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
 
 /* The body of direct. A thread computes TM results of a column. The operands of BK k load before the first is used;
    elements beyond k are zeros. Lanes beyond an edge load the elements of the last row or column and store no result.
-   Without a tile there is no barrier and little code: a call of 16 x 16 x 4 takes 1.2 us, the fastest pipeline 1.8 us
-   (H200, docs/stages/direct.md). */
+   Without a tile there is no barrier and little code: a prototype took 1.2 us for 16 x 16 x 4, the fastest pipeline 1.8
+   us (H200, docs/stages/direct.md). */
 SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, float *acc, float *a, float *b) {
   /* Indices. */
   const int t = sgemm__thread(), row = t / s->BN * s->TM, col = t % s->BN;
