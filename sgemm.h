@@ -94,7 +94,8 @@
 #define SGEMM_VERSION_STRING                                                                                           \
   SGEMM__STRING(SGEMM_VERSION_MAJOR) "." SGEMM__STRING(SGEMM_VERSION_MINOR) "." SGEMM__STRING(SGEMM_VERSION_PATCH)
 
-#include "sgemm/variants.h" /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
+#include "sgemm/variants.h"  /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
+#include "sgemm/epilogues.h" /* the table of epilogues, sgemm_epilogue */
 
 #if !defined(__CUDACC_RTC__) /* NVRTC compiles no host code: it reads the tables, the enums and the kernels */
 
@@ -116,6 +117,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
   X(SGEMM_ERROR_OP_B,           "op_b (transB) is not one of N, T and C (111, 112, 113)")                              \
+  X(SGEMM_ERROR_EPILOGUE,       "epilogue is not in SGEMM_EPILOGUES")                                                  \
   X(SGEMM_ERROR_MODE,           "mode is neither strict (0) nor tensor (1) nor full-range tensor (2)")                 \
   X(SGEMM_ERROR_M,              "m is negative")                                                                       \
   X(SGEMM_ERROR_N,              "n is negative")                                                                       \
@@ -127,10 +129,25 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_STRIDE_A,       "stride_a is negative")                                                                \
   X(SGEMM_ERROR_STRIDE_B,       "stride_b is negative")                                                                \
   X(SGEMM_ERROR_STRIDE_C,       "stride_c lets two results of the batch overlap")                                      \
-  X(SGEMM_ERROR_TOO_LARGE,      "the matrices of A, B or C span 2^60 elements or more")                                \
+  X(SGEMM_ERROR_LDD,            "ldd is smaller than the length of a stored row of D, or than 1")                      \
+  X(SGEMM_ERROR_STRIDE_D,       "stride_d lets two results of the batch overlap")                                      \
+  X(SGEMM_ERROR_STRIDE_VEC_M,   "stride_vec_m is negative")                                                            \
+  X(SGEMM_ERROR_STRIDE_VEC_N,   "stride_vec_n is negative")                                                            \
+  X(SGEMM_ERROR_LDE,            "lde is smaller than the length of a stored row of E, or than 1")                      \
+  X(SGEMM_ERROR_STRIDE_E,       "stride_e is negative")                                                                \
+  X(SGEMM_ERROR_LD_AUX,         "ld_aux is smaller than the length of a stored row of aux, or than 1")                 \
+  X(SGEMM_ERROR_STRIDE_AUX,     "stride_aux lets two matrices of the batch overlap")                                   \
+  X(SGEMM_ERROR_TOO_LARGE,      "the matrices of A, B, C, D, E or aux span 2^60 elements or more")                     \
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
+  X(SGEMM_ERROR_D,              "D is not aligned to 4 bytes")                                                         \
+  X(SGEMM_ERROR_VEC_M,          "vec_m is NULL where the epilogue reads it, or not aligned to 4 bytes")                \
+  X(SGEMM_ERROR_VEC_N,          "vec_n is NULL where the epilogue reads it, or not aligned to 4 bytes")                \
+  X(SGEMM_ERROR_E,              "E is NULL where the epilogue reads it, or not aligned to 4 bytes")                    \
+  X(SGEMM_ERROR_AUX,            "aux is not aligned to 4 bytes, or given where the epilogue does not store it")        \
+  X(SGEMM_ERROR_ALPHA_DEVICE,   "alpha_device is not aligned to 4 bytes")                                              \
+  X(SGEMM_ERROR_BETA_DEVICE,    "beta_device is not aligned to 4 bytes")                                               \
   X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL with a size, too small for the plan, or "  \
                                 "could not be allocated")                                                              \
   X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
@@ -231,6 +248,18 @@ typedef struct sgemm_params {
   int64_t workspace_bytes;    /* bytes at workspace, >= 0; or SGEMM_WORKSPACE_AUTO */
   int mode;                   /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* pre-split operands from sgemm_prepare(); NULL: each call splits A or B */
+  /* The epilogue (sgemm/epilogues.h). No matrix may overlap D, but for C, whose elements may be those of D. */
+  int epilogue;                           /* sgemm_epilogue */
+  float *D;                               /* device pointer: receives the result; NULL: C does */
+  int64_t ldd, stride_d;                  /* of D, as ldc and stride_c */
+  const float *vec_m, *vec_n;             /* device pointers: m and n elements; NULL: none */
+  int64_t stride_vec_m, stride_vec_n;     /* elements from one vector of the batch to the next; 0: one vector for all */
+  const float *E;                         /* device pointer: a matrix like C */
+  int64_t lde, stride_e;                  /* of E; stride 0: one matrix for all */
+  float *aux;                             /* device pointer: a second result like D; NULL: it is not stored */
+  int64_t ld_aux, stride_aux;             /* of aux */
+  float s, t;                             /* scalars of the expression */
+  const float *alpha_device, *beta_device; /* device pointers that take the place of alpha and beta; NULL: none */
 } sgemm_params;
 
 #if !defined(__CUDACC_RTC__)
@@ -264,6 +293,13 @@ static inline sgemm_params sgemm_params_init(sgemm_op op_a, sgemm_op op_b, int64
   p.workspace_bytes = 0;
   p.mode = SGEMM_MODE;
   p.prepared_a = p.prepared_b = NULL;
+  p.epilogue = SGEMM_EPILOGUE_none;
+  p.D = p.aux = NULL;
+  p.E = p.vec_m = p.vec_n = p.alpha_device = p.beta_device = NULL;
+  p.ldd = p.lde = p.ld_aux = p.ldc;
+  p.stride_d = p.stride_e = p.stride_aux = p.stride_c;
+  p.stride_vec_m = p.stride_vec_n = 0;
+  p.s = p.t = 0.0f;
   return p;
 }
 
@@ -278,6 +314,8 @@ static inline sgemm_params sgemm_params_init_col(sgemm_op op_a, sgemm_op op_b, i
   p.stride_a = sgemm__product(p.lda, op_a == SGEMM_N ? k : m);
   p.stride_b = sgemm__product(p.ldb, op_b == SGEMM_N ? n : k);
   p.stride_c = sgemm__product(p.ldc, n);
+  p.ldd = p.lde = p.ld_aux = p.ldc;
+  p.stride_d = p.stride_e = p.stride_aux = p.stride_c;
   return p;
 }
 
@@ -321,6 +359,7 @@ typedef struct sgemm_variant_info {
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these variants. 75: before sm_80 alone */
+  int fuses;      /* 1: the kernels apply the call's epilogue; 0: a second kernel does */
 } sgemm_variant_info;
 
 /* A variant of SGEMM_TENSOR_VARIANTS: its columns, and the sizes that follow from them. */
@@ -358,7 +397,7 @@ typedef struct sgemm_plan {
 /* One launch of a plan, for programs that launch kernels themselves: with the driver API, and kernels that NVRTC has
    compiled. The parameter i for kernelParams of cuLaunchKernelEx() is arguments + argument_offset[i]. As one buffer
    (CU_LAUNCH_PARAM_BUFFER_POINTER) the arguments cannot pass: the driver places tensor maps at other offsets. */
-enum { SGEMM_MAX_LAUNCHES = 6, SGEMM_MAX_ARGUMENT_BYTES = 448 };
+enum { SGEMM_MAX_LAUNCHES = 7, SGEMM_MAX_ARGUMENT_BYTES = 704 };
 typedef struct sgemm_launch {
   char kernel[64];                 /* the kernel's extern "C" name, as "sgemm_tiled_32x32x32_1x1_nn" */
   const char *part;                /* the SGEMM_PART that has the kernel: a stage's name, "tensor" or "host" */
@@ -496,95 +535,7 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-static inline int sgemm__is_op(int op) { return op == SGEMM_N || op == SGEMM_T || op == SGEMM_C; }
-
-/* 1 if no two results of the batch overlap: matrices follow each other in memory, or their rows are interleaved. */
-static inline int sgemm__batch_disjoint(int64_t rows, int64_t width, int64_t ld, int64_t batch, int64_t stride) {
-  return (double)stride >= (double)(rows - 1) * (double)ld + (double)width ||
-         (stride >= width && (double)batch * (double)stride <= (double)ld);
-}
-
-/* 1 if a batch of rows x ld matrices spans fewer than 2^60 elements, so that no offset overflows. */
-static inline int sgemm__addressable(int64_t rows, int64_t ld, int64_t batch, int64_t stride) {
-  return (double)rows * (double)ld + (double)batch * (double)stride < 1152921504606846976.0;
-}
-
-static inline int sgemm__bad_pointer(const void *p) { return p == NULL || (uintptr_t)p % sizeof(float) != 0; }
-
-/* 1 if there is nothing to compute and C keeps its values. */
-static inline int sgemm__is_noop(const sgemm_params *p) {
-  return p->m == 0 || p->n == 0 || p->batch == 0 || ((p->alpha == 0.0f || p->k == 0) && p->beta == 1.0f);
-}
-
-/* Checks the arguments in p. Returns the first error in the order of SGEMM_STATUS_LIST, or SGEMM_SUCCESS. Accesses no
-   element of a matrix. */
-static inline sgemm_status sgemm_check(const sgemm_params *p) {
-  int a_plain, b_plain, row_major;
-  int64_t a_rows, a_width, b_rows, b_width, c_rows, c_width;
-  if (p == NULL)
-    return SGEMM_ERROR_PARAMS;
-  if (p->order != SGEMM_ROW_MAJOR && p->order != SGEMM_COL_MAJOR)
-    return SGEMM_ERROR_ORDER;
-  if (!sgemm__is_op(p->op_a))
-    return SGEMM_ERROR_OP_A;
-  if (!sgemm__is_op(p->op_b))
-    return SGEMM_ERROR_OP_B;
-  if (p->mode != SGEMM_STRICT && p->mode != SGEMM_TENSOR && p->mode != SGEMM_TENSOR_FULL)
-    return SGEMM_ERROR_MODE;
-  if (p->m < 0)
-    return SGEMM_ERROR_M;
-  if (p->n < 0)
-    return SGEMM_ERROR_N;
-  if (p->k < 0)
-    return SGEMM_ERROR_K;
-
-  row_major = p->order == SGEMM_ROW_MAJOR; /* a stored row of a column-major matrix is one of its columns */
-  a_plain = (p->op_a == SGEMM_N) == row_major;
-  b_plain = (p->op_b == SGEMM_N) == row_major;
-  a_rows = a_plain ? p->m : p->k;
-  a_width = a_plain ? p->k : p->m;
-  b_rows = b_plain ? p->k : p->n;
-  b_width = b_plain ? p->n : p->k;
-  c_rows = row_major ? p->m : p->n;
-  c_width = row_major ? p->n : p->m;
-  if (p->lda < sgemm__max(1, a_width))
-    return SGEMM_ERROR_LDA;
-  if (p->ldb < sgemm__max(1, b_width))
-    return SGEMM_ERROR_LDB;
-  if (p->ldc < sgemm__max(1, c_width))
-    return SGEMM_ERROR_LDC;
-  if (p->batch < 0)
-    return SGEMM_ERROR_BATCH;
-  if (p->batch > 1 && p->stride_a < 0)
-    return SGEMM_ERROR_STRIDE_A;
-  if (p->batch > 1 && p->stride_b < 0)
-    return SGEMM_ERROR_STRIDE_B;
-  if (p->batch > 1 && c_rows > 0 && c_width > 0 &&
-      !sgemm__batch_disjoint(c_rows, c_width, p->ldc, p->batch, p->stride_c))
-    return SGEMM_ERROR_STRIDE_C;
-  if (!sgemm__addressable(a_rows, p->lda, p->batch, p->batch > 1 ? p->stride_a : 0) ||
-      !sgemm__addressable(b_rows, p->ldb, p->batch, p->batch > 1 ? p->stride_b : 0) ||
-      !sgemm__addressable(c_rows, p->ldc, p->batch, p->batch > 1 ? p->stride_c : 0))
-    return SGEMM_ERROR_TOO_LARGE;
-
-  if (sgemm__is_noop(p))
-    return SGEMM_SUCCESS;
-  if (p->alpha != 0.0f && p->k > 0) {
-    if (sgemm__bad_pointer(p->A))
-      return SGEMM_ERROR_A;
-    if (sgemm__bad_pointer(p->B))
-      return SGEMM_ERROR_B;
-  }
-  if (sgemm__bad_pointer(p->C))
-    return SGEMM_ERROR_C;
-  if (p->workspace == NULL ? p->workspace_bytes != 0 && p->workspace_bytes != SGEMM_WORKSPACE_AUTO
-                           : p->workspace_bytes < 0 || (uintptr_t)p->workspace % 16 != 0)
-    return SGEMM_ERROR_WORKSPACE;
-  return (uintptr_t)p->prepared_a % 16 != 0 || (uintptr_t)p->prepared_b % 16 != 0 ||
-                 (p->mode == SGEMM_STRICT && (p->prepared_a != NULL || p->prepared_b != NULL))
-             ? SGEMM_ERROR_PREPARED
-             : SGEMM_SUCCESS;
-}
+#include "sgemm/checks.h" /* sgemm_check(), sgemm_epilogue_name(), sgemm_epilogue_reads() */
 
 /* ---- Wrappers ---------------------------------------------------------------------------------------------------- */
 
@@ -595,7 +546,7 @@ static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream)
 }
 
 /* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() of one stage each. */
-#define SGEMM__X(stage, cluster_k, tma, idea)                                                                          \
+#define SGEMM__X(stage, cluster_k, tma, fuses, idea)                                                                          \
   static inline sgemm_status sgemm_run_##stage(const sgemm_params *p, sgemm_stream stream) {                           \
     return sgemm_run_stage(SGEMM_STAGE_##stage, p, stream);                                                            \
   }

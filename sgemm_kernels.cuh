@@ -123,6 +123,8 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #include "sgemm/device/tile.cuh"
 #include "sgemm/device/load.cuh"
 #include "sgemm/device/multiply.cuh"
+#include "sgemm/device/activations.cuh"
+#include "sgemm/device/apply_epilogue.cuh"
 #include "sgemm/device/epilogue.cuh"
 #include "sgemm/device/reduce.cuh"
 
@@ -190,6 +192,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #include "sgemm/stages/tma.cuh"
 #if SGEMM__PART_HOST
 #include "sgemm/stages/split_k_reduce.cuh"
+#include "sgemm/stages/apply_epilogue.cuh"
 #endif
 #if SGEMM__DEFINES_TENSOR
 #include "sgemm/stages/tensor_split.cuh"
@@ -267,7 +270,7 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIA
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
 static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
     SGEMM__KERNEL_POINTER(sgemm_reduce_split_k), SGEMM__KERNEL_POINTER(sgemm_pack),
-    SGEMM__KERNEL_POINTER(sgemm_reduce_stream_k),
+    SGEMM__KERNEL_POINTER(sgemm_reduce_stream_k), SGEMM__KERNEL_POINTER(sgemm_apply_epilogue),
     SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback),
                                   SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
 #undef SGEMM__X

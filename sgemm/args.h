@@ -3,6 +3,22 @@
 #ifndef SGEMM_ARGS_H
 #define SGEMM_ARGS_H
 
+/* What an epilogue reads besides the sums of products. The leading dimensions and strides are those of sgemm_params,
+   and all matrices are row-major. */
+typedef struct sgemm__epilogue_args {
+  const float *C, *E;
+  const float *vec_m, *vec_n; /* NULL: zeros */
+  const float *alpha, *beta;  /* device memory; NULL: those of sgemm__args */
+  float *aux;
+  int64_t ldc, lde, ld_aux;
+  int64_t stride_c, stride_e, stride_aux, stride_vec_m, stride_vec_n;
+  int64_t row, col; /* position of the first element of D in the result of the call: slices of tensor plans */
+  float s, t;
+  int col_major;  /* 1: the table's vec_m is vec_n here, its row a column */
+  int number;     /* sgemm_epilogue */
+  uint32_t reads; /* mask of SGEMM__READS_<value> */
+} sgemm__epilogue_args;
+
 /* A multiplication as sgemm__args_of() makes it from params: row-major, and k = 0 where params have alpha = 0. */
 typedef struct sgemm__args {
   int64_t m, n, k;
@@ -15,6 +31,8 @@ typedef struct sgemm__args {
   int trans_a, trans_b;            /* 1: op T */
   const uint32_t *fallback_reason; /* tensor modes: the guard's word, 0 if tensor cores computed C; else NULL */
   int run_on_fallback;             /* 1: the kernel runs if *fallback_reason is not 0; 0: if it is 0 */
+  int applies_epilogue;            /* 1: results go through sgemm__apply_epilogue(), and C above is D; 0: plain */
+  sgemm__epilogue_args epilogue;
 } sgemm__args;
 
 /* Args of the stages async, splitk and gemv. The results of split-K partition i go to C + i * split_stride. */
@@ -106,6 +124,7 @@ enum {
   SGEMM__REDUCE_SPLIT_K = (int)SGEMM_VARIANT_COUNT,
   SGEMM__PACK,
   SGEMM__REDUCE_STREAM_K,
+  SGEMM__APPLY_EPILOGUE,
   SGEMM__SPLIT,                                                   /* one for each format */
   SGEMM__SPLIT_FALLBACK = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* the split of plans with tensor_fallback */
   SGEMM__TENSOR_KERNEL,                                           /* one for each tensor-core variant */

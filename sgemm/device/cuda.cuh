@@ -26,16 +26,18 @@
    SGEMM__GLOBAL_TMA adds the tensor maps of A and B. SGEMM__DECLARE and SGEMM__DECLARE_TMA declare a kernel that
    another object file defines (SGEMM_PART). */
 #define SGEMM__GLOBAL(name, threads, blocks, type)                                                                     \
-  extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name(const type args)
+  extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name(const __grid_constant__ type args)
 #define SGEMM__GLOBAL_TMA(name, threads, blocks)                                                                       \
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks))                                \
-      name(const sgemm__tma_args args, const __grid_constant__ sgemm__tensor_map map_a,                                \
+      name(const __grid_constant__ sgemm__tma_args args, const __grid_constant__ sgemm__tensor_map map_a,              \
            const __grid_constant__ sgemm__tensor_map map_b)
-#define SGEMM__DECLARE(name, type) extern "C" __global__ void name(const type args);
+#define SGEMM__DECLARE(name, type) extern "C" __global__ void name(const __grid_constant__ type args);
 #define SGEMM__DECLARE_TMA(name)                                                                                       \
-  extern "C" __global__ void name(const sgemm__tma_args args, const __grid_constant__ sgemm__tensor_map map_a,         \
+  extern "C" __global__ void name(const __grid_constant__ sgemm__tma_args args,                                        \
+                                  const __grid_constant__ sgemm__tensor_map map_a,                                     \
                                   const __grid_constant__ sgemm__tensor_map map_b);
 #define SGEMM__DEVICE static __device__ __forceinline__
+#define SGEMM__NOINLINE static __device__ __noinline__ /* called: one body for all kernels of an object */
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
   extern __shared__ __align__(1024) float array[] /* the launch sets its size; swizzled boxes need the alignment */
@@ -145,6 +147,14 @@ SGEMM__DEVICE float sgemm__load_cluster(const float *p, uint32_t rank) {
   return x;
 }
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
+/* Starts the load of a line of global memory to the L2 (PTX ISA, "prefetch"). */
+SGEMM__DEVICE void sgemm__prefetch(const float *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+/* 1 / x, at most 1 ulp (PTX ISA, "rcp"). */
+SGEMM__DEVICE float sgemm__reciprocal(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
 SGEMM__DEVICE int sgemm__log2(uint32_t x) { return 31 - __clz((int)x); } /* x: a power of two */
 
 SGEMM__DEVICE float sgemm__load_global(const float *p) { return __ldg(p); }

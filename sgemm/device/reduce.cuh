@@ -37,7 +37,7 @@ SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape
   if (split->cluster_k > 1)
     sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, 0), sum);
   else
-    sgemm__store_thread_vector(p, s, tile, own, vector, sum);
+    sgemm__store_thread_results(p, s, tile, own, vector, sum);
 }
 
 /* Sums the results over the sliced-K groups and then over the blocks of the cluster, and stores them to C. The sums use
@@ -74,7 +74,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
           for (v = 0; v < 4; v++)
             sum[v] += r[v];
         }
-        sgemm__store_thread_vector(p, s, tile, own, vector, sum);
+        sgemm__store_thread_results(p, s, tile, own, vector, sum);
       }
     }
     sgemm__cluster_barrier(); /* no block exits while others read its shared memory */

@@ -174,7 +174,7 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
 
 /* 1 if a tensor plan runs as sgemm_run(), because there are no products. */
 static inline int sgemm__is_scaling(const sgemm_plan *plan, const sgemm_params *p) {
-  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE && (p->alpha == 0.0f || p->k == 0);
+  return plan->tensor != SGEMM_TENSOR_VARIANT_NONE && sgemm__has_no_products(p);
 }
 
 /* Checks that params and a plan are given, and that the plan names variants. */
@@ -289,6 +289,9 @@ sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sge
 static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which) {
   sgemm_params one = *p;
   one.alpha = 1.0f;
+  one.epilogue = SGEMM_EPILOGUE_none;
+  one.D = one.aux = NULL;
+  one.alpha_device = one.beta_device = NULL;
   if (which == 'A')
     one.n = 1;
   else

@@ -28,15 +28,16 @@ typedef struct sgemm__text {
    unless the guard fires. */
 static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
   const int sum = plan->split_k > 1 || plan->stream_k > 1;
+  const int applies = sgemm__has_epilogue(p) && !sgemm__variant_get(plan->variant)->fuses;
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__args args;
   sgemm__slices s;
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
-    return 1 + sum + (plan->repack_a || plan->repack_b);
+    return 1 + (sum || applies) + (plan->repack_a || plan->repack_b);
   args = sgemm__args_of(p);
   s = sgemm__slices_of(plan, p, &args);
   return (int)((double)s.count_m * (double)s.count_n * (double)s.count_k *
-                   (2 + sum + (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0)) +
+                   (2 + sum + applies + (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0)) +
                sgemm__split_launches(&s, (swap ? p->prepared_b : p->prepared_a) == NULL,
                                      (swap ? p->prepared_a : p->prepared_b) == NULL));
 }
@@ -66,13 +67,15 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
   const sgemm_tensor_variant_info *tensor = sgemm__tensor_variant_get(plan->tensor),
                                   *full = sgemm__tensor_variant_get(plan->tensor_fallback);
   const size_t prefix = strlen("sgemm_");
-  const char *strict;
+  const char *strict, *epilogue = NULL;
   sgemm__text t = {text, size, 0};
   int launches;
   if (v == NULL) {
     SGEMM__APPEND(&t, "no plan fits: %s", sgemm_status_string(sgemm__why_no_plan(SGEMM_STAGE_ANY, device)));
     return (int)t.length;
   }
+  if (p->epilogue != SGEMM_EPILOGUE_none)
+    epilogue = sgemm_epilogue_name((sgemm_epilogue)p->epilogue);
   strict = sgemm__why_strict(plan, p, device);
   launches = sgemm__count_launches(plan, p);
   SGEMM__APPEND(&t, "%s", (tensor != NULL ? tensor->name : v->name) + prefix);
@@ -93,6 +96,8 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
                   plan->repack_a && plan->repack_b                  ? "A and B"
                   : plan->repack_a == (p->order == SGEMM_ROW_MAJOR) ? "A"
                                                                     : "B");
+  if (epilogue != NULL)
+    SGEMM__APPEND(&t, ", epilogue %s", epilogue);
   SGEMM__APPEND(&t, "; %d launch%s, %.1f MiB of workspace, estimated %.1f us", launches, launches > 1 ? "es" : "",
                 (double)sgemm_plan_workspace(plan, p) / 1048576.0, sgemm_plan_estimate(plan, p, device));
   if (tensor != NULL)

@@ -11,7 +11,7 @@
 #define SGEMM__THREAD_LOCAL _Thread_local
 #endif
 
-enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 28 };
+enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 30 };
 
 /* All that sgemm_select() depends on. Only the alignment of an address counts, and whether alpha and beta are 0. The
    device's bandwidth is in MB/s. */
@@ -31,14 +31,16 @@ static inline sgemm__plan_key sgemm__plan_key_of(const sgemm_params *p, sgemm_st
                                 p->batch,
                                 p->lda,
                                 p->ldb,
-                                p->ldc,
+                                p->D != NULL ? p->ldd : p->ldc,
                                 p->stride_a,
                                 p->stride_b,
                                 p->workspace_bytes,
                                 (uintptr_t)p->A % 16 != 0,
                                 (uintptr_t)p->B % 16 != 0,
-                                p->alpha == 0.0f,
-                                p->beta != 0.0f,
+                                sgemm__has_no_products(p),
+                                sgemm__reads_c(p),
+                                sgemm__has_epilogue(p),
+                                p->D == NULL || p->D == p->C,
                                 p->prepared_a != NULL,
                                 p->prepared_b != NULL,
                                 d->multiprocessors,

@@ -15,7 +15,29 @@ static inline sgemm__args sgemm__into_partitions(const sgemm__args *args, float 
   into.stride_c = sgemm__partition_floats(args) * partitions;
   into.alpha = 1.0f;
   into.beta = 0.0f;
+  into.applies_epilogue = 0;
   return into;
+}
+
+/* ---- Epilogue ---------------------------------------------------------------------------------------------------- */
+
+/* Args whose results are the sums of products, in D: sgemm_apply_epilogue reads them. */
+static inline sgemm__args sgemm__into_sums(const sgemm__args *args) {
+  sgemm__args into = *args;
+  into.alpha = 1.0f;
+  into.beta = 0.0f;
+  into.applies_epilogue = 0;
+  return into;
+}
+
+/* Blocks of sgemm_apply_epilogue, whose threads compute 4 elements each. */
+static inline double sgemm__apply_blocks(const sgemm__args *args) {
+  return sgemm__ceil((double)args->m * (double)sgemm__ceil_div(args->n, 4) / SGEMM__REDUCE_THREADS);
+}
+static inline sgemm_status sgemm__launch_apply(const sgemm__args *args, sgemm__target *to) {
+  return sgemm__emit(
+      SGEMM__APPLY_EPILOGUE, 0,
+      sgemm__grid_of((int64_t)sgemm__apply_blocks(args), args->batch, SGEMM__REDUCE_THREADS, 0), args, to);
 }
 
 /* The kernel that sums partitions: the logarithm of the columns that a block sums, 2 for up to 4 columns of C, 7 for
@@ -54,13 +76,18 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(args->m, v->BM), tiles_n = sgemm__ceil_div(args->n, v->BN);
   const double blocks = (double)tiles_m * (double)tiles_n * plan->cluster_k * plan->split_k;
+  const int apply = args->applies_epilogue && !v->fuses && plan->split_k == 1; /* in a second kernel */
   float *partials = (float *)p->workspace;
   sgemm__split_k_args s;
   sgemm__grid grid;
   sgemm_status status;
-  if (!sgemm__grid_fits(blocks, args->batch) || (plan->split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(args), 0)))
+  if (!sgemm__grid_fits(blocks, args->batch) ||
+      (plan->split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(args), 0)) ||
+      (apply && !sgemm__grid_fits(sgemm__apply_blocks(args), 0)))
     return SGEMM_ERROR_GRID;
-  s.gemm = plan->split_k > 1 ? sgemm__into_partitions(args, partials, plan->split_k) : *args;
+  s.gemm = plan->split_k > 1 ? sgemm__into_partitions(args, partials, plan->split_k)
+           : apply           ? sgemm__into_sums(args)
+                             : *args;
   s.gemm.tiles_m = (uint32_t)tiles_m;
   s.gemm.tiles_n = (uint32_t)tiles_n;
   s.k_per_split = plan->split_k > 1 ? sgemm__ceil_div(sgemm__ceil_div(args->k, v->BK), plan->split_k) * v->BK : args->k;
@@ -69,8 +96,9 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   grid.cluster = (unsigned)plan->cluster_k;
   /* The parameter of kernels without split-K is sgemm__args, the first member of s. */
   status = sgemm__emit(plan->variant, 2 * args->trans_a + args->trans_b, grid, &s, to);
-  return status != SGEMM_SUCCESS || plan->split_k == 1 ? status
-                                                       : sgemm__launch_reduce(args, partials, plan->split_k, to);
+  if (status != SGEMM_SUCCESS || (plan->split_k == 1 && !apply))
+    return status;
+  return apply ? sgemm__launch_apply(args, to) : sgemm__launch_reduce(args, partials, plan->split_k, to);
 }
 
 /* ---- Stage tma --------------------------------------------------------------------------------------------------- */

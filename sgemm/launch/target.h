@@ -23,7 +23,12 @@ static inline sgemm__target sgemm__to_stream(sgemm_stream stream) {
 
 /* ---- Tensor maps ------------------------------------------------------------------------------------------------- */
 
-enum { SGEMM__TENSOR_MAP_BYTES = 128, SGEMM__TENSOR_MAP_ALIGNMENT = 64 };
+enum {
+  SGEMM__TENSOR_MAP_BYTES = 128,
+  SGEMM__TENSOR_MAP_ALIGNMENT = 64,
+  SGEMM__TENSOR_MAPS_AT = (int)(sizeof(sgemm__tma_args) + SGEMM__TENSOR_MAP_ALIGNMENT - 1) /
+                          SGEMM__TENSOR_MAP_ALIGNMENT * SGEMM__TENSOR_MAP_ALIGNMENT /* in a launch of tma */
+};
 
 /* Values of the enums of cuda.h that the tensor maps have. device_cuda.h compares them with the enums. */
 enum {
@@ -64,6 +69,7 @@ static inline size_t sgemm__args_bytes(int kernel) {
                                    : sizeof(sgemm__args);
   return kernel == SGEMM__REDUCE_SPLIT_K    ? sizeof(sgemm__reduce_args)
          : kernel == SGEMM__PACK            ? sizeof(sgemm__pack_args)
+         : kernel == SGEMM__APPLY_EPILOGUE  ? sizeof(sgemm__args)
          : kernel == SGEMM__REDUCE_STREAM_K ? sizeof(sgemm__tma_args)
                                             : sizeof(sgemm__tensor_args);
 }
@@ -73,7 +79,7 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #define SGEMM__X(format, terms, idea) "sgemm_split_" #format,
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
   static const char *const others[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-      "sgemm_reduce_split_k", "sgemm_pack", "sgemm_reduce_stream_k", SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
+      "sgemm_reduce_split_k", "sgemm_pack", "sgemm_reduce_stream_k", "sgemm_apply_epilogue", SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
       SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
 #undef SGEMM__X
 #undef SGEMM__Y
@@ -91,8 +97,7 @@ static __attribute__((noinline)) sgemm_status sgemm__record(int kernel, int ops,
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel); /* NULL for kernels beside strict variants */
   const sgemm__args *gemm = (const sgemm__args *)args; /* the first member of each kernel's parameter */
   sgemm_launch launch;
-  SGEMM__ASSERT(sizeof(sgemm__tma_args) % SGEMM__TENSOR_MAP_ALIGNMENT == 0, "tensor maps follow the args of tma")
-  SGEMM__ASSERT(sizeof(sgemm__tma_args) + 2 * SGEMM__TENSOR_MAP_BYTES <= SGEMM_MAX_ARGUMENT_BYTES &&
+  SGEMM__ASSERT(SGEMM__TENSOR_MAPS_AT + 2 * SGEMM__TENSOR_MAP_BYTES <= SGEMM_MAX_ARGUMENT_BYTES &&
                     sizeof(sgemm__tensor_args) <= SGEMM_MAX_ARGUMENT_BYTES,
                 "the arguments fit into sgemm_launch")
   memset(&launch, 0, sizeof launch);
@@ -110,11 +115,11 @@ static __attribute__((noinline)) sgemm_status sgemm__record(int kernel, int ops,
     SGEMM__ALIGNED(SGEMM__TENSOR_MAP_ALIGNMENT) unsigned char maps[2 * SGEMM__TENSOR_MAP_BYTES] = {0};
     if (gemm->k > 0 && (to->encode == NULL || sgemm__encode_operands(to->encode, v, gemm, maps) != 0))
       return SGEMM_ERROR_TENSOR_MAP;
-    memcpy(launch.arguments + launch.argument_bytes, maps, sizeof maps);
+    memcpy(launch.arguments + SGEMM__TENSOR_MAPS_AT, maps, sizeof maps);
     launch.argument_count = 3;
-    launch.argument_offset[1] = launch.argument_bytes;
-    launch.argument_offset[2] = launch.argument_bytes + SGEMM__TENSOR_MAP_BYTES;
-    launch.argument_bytes += sizeof maps;
+    launch.argument_offset[1] = SGEMM__TENSOR_MAPS_AT;
+    launch.argument_offset[2] = SGEMM__TENSOR_MAPS_AT + SGEMM__TENSOR_MAP_BYTES;
+    launch.argument_bytes = SGEMM__TENSOR_MAPS_AT + sizeof maps;
   }
   if (to->count < to->capacity)
     to->launches[to->count] = launch;

@@ -92,7 +92,8 @@ typedef struct sgemm__candidate {
   double partial;     /* clocks of a split-K partition, or of a stream-K partial tile */
   double slots;       /* resident block slots of the device */
   double steps;       /* k-steps of a tile */
-  double lower_bound; /* lower bound of every plan's clocks, without the cost of splitting k */
+  double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
+  double lower_bound; /* lower bound of every plan's clocks, without the costs of second kernels */
 } sgemm__candidate;
 
 /* 1 if the variant has split-K or stream-K, with a second kernel that sums partial results. */
@@ -187,6 +188,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
   r.slots = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
+  r.apply = q->args.applies_epilogue && !v->fuses ? c->split_k + q->m * q->n * q->batch * 8.0 * q->dram_byte : 0.0;
   r.lower_bound = c->launch + (v->uses_tma ? q->must_pack : 0.0) +
                   sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.overhead, q->dram);
   return r;
@@ -202,10 +204,11 @@ static inline int sgemm__summed_parts(const sgemm_plan *plan) {
   return plan->stream_k > 1 ? plan->stream_k : plan->split_k;
 }
 
-/* Clocks that a split of k costs: the sums over a cluster, and the second kernel. */
+/* Clocks that a split of k and the epilogue cost: the sums over a cluster, and the second kernel. The one that sums
+   split-K partitions applies the epilogue too. */
 static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
   const int parts = sgemm__summed_parts(plan);
-  return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : 0.0);
+  return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : r->apply);
 }
 
 /* How a plan's blocks fill the device. */

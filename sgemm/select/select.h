@@ -19,10 +19,20 @@ static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, con
   return v->shared <= device->shared_per_block && device->code_arch >= 80 && (!v->wgmma || device->has_sm90a_code);
 }
 
+/* 1 if the plan can apply the epilogue. A stage without one of its own writes the sums of products to D before a second
+   kernel reads C, which therefore cannot be D. */
+static inline int sgemm__suits_epilogue(const sgemm_plan *plan, const sgemm__args *args) {
+  const sgemm__epilogue_args *e = &args->epilogue;
+  return !args->applies_epilogue || sgemm__variant_get(plan->variant)->fuses ||
+         e->C != args->C || (args->beta == 0.0f && e->beta == NULL && !(e->reads & SGEMM__READS_c));
+}
+
 /* 1 if the operands suit the plan: a plan of tma packs each operand that tensor maps cannot describe, other plans
    none. */
 static inline int sgemm__suits_operands(const sgemm_plan *plan, const sgemm__args *args) {
   const int tma = sgemm__variant_get(plan->variant)->uses_tma;
+  if (!sgemm__suits_epilogue(plan, args))
+    return 0;
   return tma ? (plan->repack_a || !sgemm__must_repack(args, 0)) && (plan->repack_b || !sgemm__must_repack(args, 1))
              : !plan->repack_a && !plan->repack_b;
 }
@@ -58,7 +68,8 @@ typedef struct sgemm__best {
 static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate *r, const sgemm_params *p,
                                         const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
   double cost;
-  if (r->lower_bound + sgemm__split_cost(plan, r, &sgemm__h200) >= best->cost || !sgemm__possible(plan, device))
+  if (r->lower_bound + sgemm__split_cost(plan, r, &sgemm__h200) >= best->cost || !sgemm__possible(plan, device) ||
+      !sgemm__suits_epilogue(plan, &q->args))
     return;
   /* The estimate assumes an unlimited workspace for repacking B, even if the plan then runs without it. So a smaller
      workspace cannot lower an estimate, and with exactly the bytes of sgemm_workspace_query() the selection finds the
@@ -171,10 +182,11 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
   return best;
 }
 
-/* 1 if a tensor plan's slices suit the operands. Slices of k cannot take pre-split operands of a batch apart. */
+/* 1 if a tensor plan's slices suit the operands. Slices of k, which are added up in C, have no place for an epilogue and
+   cannot take pre-split operands of a batch apart. */
 static inline int sgemm__slices_possible(const sgemm_plan *plan, const sgemm_params *p) {
   return plan->slices_m >= 0 && plan->slices_n >= 0 && plan->slices_k >= 0 &&
-         (plan->slices_k <= 1 || ((p->prepared_a == NULL || sgemm__matrix_count(p->batch, p->stride_a) == 1) &&
+         (plan->slices_k <= 1 || (!sgemm__has_epilogue(p) && (p->prepared_a == NULL || sgemm__matrix_count(p->batch, p->stride_a) == 1) &&
                                   (p->prepared_b == NULL || sgemm__matrix_count(p->batch, p->stride_b) == 1)));
 }
 

@@ -27,7 +27,8 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
    SGEMM__BLOCK_THREADS(SGEMM__USES_TMA_##stage, BM, BN, TM, TN, slice_k),                                             \
    SGEMM__RESIDENT_BLOCKS(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, BM, BN, BK, bufs, slice_k, blocks), \
    blocks,                                                                                                             \
-   production},
+   production,                                                                                                         \
+   SGEMM__FUSES_##stage},
       SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
   };

@@ -7,12 +7,43 @@
    operands are exchanged. alpha = 0 becomes k = 0. The epilogue alpha * 0 + beta * C then has to be equal to beta * C
    bit for bit. With alpha = -0 it is, because -0 + x = x for every x, also for x = -0. With beta = 0, alpha = +0 stores
    +0. */
+static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  sgemm__epilogue_args *e = &a->epilogue;
+  e->C = p->C;
+  e->ldc = p->ldc;
+  e->stride_c = p->stride_c;
+  e->E = p->E;
+  e->lde = p->lde;
+  e->stride_e = p->stride_e;
+  e->vec_m = swap ? p->vec_n : p->vec_m;
+  e->vec_n = swap ? p->vec_m : p->vec_n;
+  e->stride_vec_m = swap ? p->stride_vec_n : p->stride_vec_m;
+  e->stride_vec_n = swap ? p->stride_vec_m : p->stride_vec_n;
+  e->alpha = p->alpha_device;
+  e->beta = p->beta_device;
+  e->aux = p->aux;
+  e->ld_aux = p->ld_aux;
+  e->stride_aux = p->stride_aux;
+  e->row = e->col = 0;
+  e->s = p->s;
+  e->t = p->t;
+  e->col_major = swap;
+  e->number = p->epilogue;
+  e->reads = sgemm_epilogue_reads((sgemm_epilogue)p->epilogue);
+  if (p->D != NULL) {
+    a->C = p->D;
+    a->ldc = p->ldd;
+    a->stride_c = p->stride_d;
+  }
+}
+
 static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__args a;
   a.m = swap ? p->n : p->m;
   a.n = swap ? p->m : p->n;
-  a.k = p->alpha == 0.0f ? 0 : p->k;
+  a.k = sgemm__has_no_products(p) ? 0 : p->k;
   a.A = swap ? p->B : p->A;
   a.B = swap ? p->A : p->B;
   a.C = p->C;
@@ -31,6 +62,10 @@ static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
   a.fallback_reason = NULL;
   a.run_on_fallback = 0;
+  memset(&a.epilogue, 0, sizeof a.epilogue);
+  a.applies_epilogue = sgemm__has_epilogue(p);
+  if (a.applies_epilogue)
+    sgemm__take_epilogue(&a, p);
   return a;
 }
 
@@ -243,6 +278,16 @@ static inline sgemm__slice sgemm__slice_at(const sgemm__slices *s, const sgemm__
   t.args.B += whole->trans_b ? t.col * whole->ldb + t.first_k : t.col + t.first_k * whole->ldb;
   t.args.C += t.row * whole->ldc + t.col;
   t.args.beta = t.first_k > 0 ? 1.0f : whole->beta;
+  if (whole->applies_epilogue) { /* without slices of k */
+    sgemm__epilogue_args *e = &t.args.epilogue;
+    e->row = t.row;
+    e->col = t.col;
+    e->C += e->C != NULL ? t.row * e->ldc + t.col : 0;
+    e->E += e->E != NULL ? t.row * e->lde + t.col : 0;
+    e->aux += e->aux != NULL ? t.row * e->ld_aux + t.col : 0;
+    e->vec_m += e->vec_m != NULL ? t.row : 0;
+    e->vec_n += e->vec_n != NULL ? t.col : 0;
+  }
   return t;
 }
 

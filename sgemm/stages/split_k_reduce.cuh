@@ -21,6 +21,10 @@ SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int thr
   SGEMM__UNROLL_BY(16)
   for (i = 0; i < args->partitions; i++)
     sum += sgemm__load_result(partial + i * args->split_stride);
+  if (SGEMM__APPLIES_EPILOGUE(p)) {
+    sgemm__apply_to_vector(p, C, 0, 0, 1, &sum);
+    return;
+  }
   sum = sgemm__scale(p, sum);
   sgemm__store_global(C, p->beta != 0.0f ? sgemm__add_c(p, sum, sgemm__load_result(C)) : sum);
 }

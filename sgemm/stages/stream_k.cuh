@@ -185,7 +185,7 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
     }
   }
   if (group == 0)
-    sgemm__store_tile(p, &s, &tile, &own, sum);
+    sgemm__store_thread_results(p, &s, &tile, &own, 0, sum);
 }
 
 #if SGEMM__PART_HOST

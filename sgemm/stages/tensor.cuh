@@ -226,6 +226,27 @@ SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, floa
   }
 }
 
+/* D <- the call's epilogue for a thread's results in 16 rows and `columns` columns, as sgemm__tensor_store_rows().
+   tile: address of the tile's first element in D. (row, col): the thread's first result in the tile. */
+SGEMM__DEVICE void sgemm__tensor_apply_rows(const sgemm__args *p, const float *tile, int row, int col, int columns,
+                                            const float *scales, const float *acc) {
+  const int per_row = columns / 8, log2_per_row = per_row == 8 ? 3 : per_row == 16 ? 4 : per_row == 32 ? 5 : 2; /* pairs */
+  int first, i;
+  SGEMM__UNROLL
+  for (first = 0; first < 2 * per_row; first += SGEMM__EPILOGUE_VECTORS) {
+    const sgemm__result_layout l = {row, col, 8, 8, first, 2, 0, log2_per_row};
+    float sums[SGEMM__EPILOGUE_VECTORS * 4] = {0.0f};
+    SGEMM__UNROLL
+    for (i = 0; i < SGEMM__EPILOGUE_VECTORS && first + i < 2 * per_row; i++) {
+      const int r = (first + i) / per_row, q = (first + i) % per_row;
+      const float *pair = acc + q / 2 * 8 + q % 2 * 4 + r * 2, *scale = scales + q / 2 * 16 + q % 2 * 2;
+      sums[i * 4] = pair[0] * sgemm__load_global(scale);
+      sums[i * 4 + 1] = pair[1] * sgemm__load_global(scale + 1);
+    }
+    sgemm__apply_wide(p, tile, l, i, sums);
+  }
+}
+
 /* The epilogue of a warp for 16 rows and `columns` columns of a tile, from (tile_row, tile_col) on. */
 SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit, int tile_row,
                                        int tile_col, int columns, const float *acc) {
@@ -237,7 +258,10 @@ SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sge
   const float *scales = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
   float *C = p->C + unit->batch * p->stride_c + unit->partition * args->split_stride + (row + lane / 4) * p->ldc + col +
              lane % 4 * 2;
-  if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
+  if (SGEMM__APPLIES_EPILOGUE(p))
+    sgemm__tensor_apply_rows(p, p->C + unit->batch * p->stride_c + unit->row * p->ldc + unit->col, tile_row + lane / 4,
+                             tile_col + lane % 4 * 2, columns, scales, acc);
+  else if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
     sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 1, 0, acc);
   else if (p->beta == 0.0f)
     sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 0, acc);

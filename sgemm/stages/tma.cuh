@@ -107,6 +107,7 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
                                      sgemm__mbarrier *empty, const sgemm__tile_descriptor *descriptor, float *acc) {
   const sgemm__args *p = &args->gemm;
   const int buffer = s->BK * s->BM + s->BK * s->BN; /* floats */
+  const sgemm__args *epilogue = SGEMM__APPLIES_EPILOGUE(p) && !descriptor->partial ? p : NULL;
   sgemm__tile tile;
   sgemm__args out;
   int last;
@@ -123,11 +124,11 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
   }
   if (s->slice_k > 4) {
     last = i > 0 ? i - 1 : s->bufs - 1;
-    sgemm__reduce_warps_and_store(&out, s, &tile, shared + last * buffer, acc);
+    sgemm__reduce_warps_and_store(&out, s, &tile, epilogue, shared + last * buffer, acc);
     sgemm__fence_proxy_async();
     sgemm__mbarrier_arrive_warp(empty + last, 1);
   } else {
-    sgemm__store_lanes(&out, s, &tile, descriptor->full, acc);
+    sgemm__store_lanes(&out, s, &tile, descriptor->full, epilogue, acc);
   }
 }
 

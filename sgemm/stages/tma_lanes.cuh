@@ -201,13 +201,16 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
   }
 }
 
-/* Adds the sums of the lanes and stores the results. C <- alpha * sums + beta * C. full: see sgemm__is_full_tile(). */
+/* Adds the sums of the lanes and stores the results. C <- alpha * sums + beta * C. full: see sgemm__is_full_tile().
+   epilogue: NULL, or the args of the kernel if the results go through the call's epilogue. */
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int full,
-                                      float *acc) {
+                                      const sgemm__args *epilogue, float *acc) {
   const sgemm__thread_tile own = sgemm__lane_result_tile(s);
   int i, v;
   sgemm__reduce_lanes(s, acc);
-  if (full) {
+  if (epilogue != NULL) {
+    sgemm__apply_to_vectors(epilogue, 4, tile, &own, 1, 0, s->TM / 2, acc);
+  } else if (full) {
     float *C = tile->C + own.row * p->ldc + own.col;
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++) {
@@ -226,7 +229,7 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
    equal number of the rows over all these warps, in ascending order of warps, and stores them to C. shared: the buffer
    that was read last. */
 SGEMM__DEVICE void sgemm__reduce_warps_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                                 float *shared, float *acc) {
+                                                 const sgemm__args *epilogue, float *shared, float *acc) {
   const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), slices = s->slice_k / 4;
   const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, rows = s->TM / 2;
   float *sums = shared + warp * slices * rows * 128 + lane * 4;
@@ -250,7 +253,12 @@ SGEMM__DEVICE void sgemm__reduce_warps_and_store(const sgemm__args *p, const sge
         acc[i * 4 + v] += r[v];
     }
   }
-  sgemm__store_lane_rows(p, s, tile, own * (rows / slices), rows / slices, acc);
+  if (epilogue != NULL) {
+    const sgemm__thread_tile at = sgemm__lane_result_tile(s);
+    sgemm__apply_to_vectors(epilogue, 4, tile, &at, 1, own * (rows / slices), rows / slices, acc);
+  } else {
+    sgemm__store_lane_rows(p, s, tile, own * (rows / slices), rows / slices, acc);
+  }
 }
 
 #endif

@@ -1,0 +1,499 @@
+/* Tests of epilogues: every row of the table, through every variant that is compiled and every tensor-core variant,
+   against the row's own expression in double. A project's rows are tested without a change of this file. */
+
+/* A project's row: the largest value is masked by position, so that it reads the indices, the old C and both scalars. */
+#define SGEMM_PROJECT_EPILOGUES(X)                                                                                     \
+  X(masked, (sum, c, row, col, s, t), row >= col ? s * sum : sum + t * c, "a row of a project")
+
+#include "tests/testing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The table in double ----------------------------------------------------------------------------------------- */
+
+static double ref_relu(double x) { return x < 0.0 ? 0.0 : x; }
+static double ref_clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+static double ref_sigmoid(double x) { return x < 0.0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x)); }
+static double ref_tanh(double x) { return tanh(x); }
+static double ref_silu(double x) { return x * ref_sigmoid(x); }
+static double ref_dsilu(double x) { return ref_sigmoid(x) * (1.0 + x * ref_sigmoid(-x)); }
+static double gelu_argument(double x) { return 2.0 * sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x); }
+static double ref_gelu(double x) { return x * ref_sigmoid(gelu_argument(x)); }
+static double ref_dgelu(double x) {
+  const double y = ref_sigmoid(gelu_argument(x)), slope = 2.0 * sqrt(2.0 / acos(-1.0)) * (1.0 + 3.0 * 0.044715 * x * x);
+  return y + x * y * ref_sigmoid(-gelu_argument(x)) * slope;
+}
+static double ref_gelu_erf(double x) { return 0.5 * x * erfc(-x / sqrt(2.0)); }
+static double ref_dgelu_erf(double x) {
+  return 0.5 * erfc(-x / sqrt(2.0)) + x * exp(-0.5 * x * x) / sqrt(2.0 * acos(-1.0));
+}
+#define sgemm_relu ref_relu
+#define sgemm_clamp ref_clamp
+#define sgemm_sigmoid ref_sigmoid
+#define sgemm_tanh ref_tanh
+#define sgemm_silu ref_silu
+#define sgemm_dsilu ref_dsilu
+#define sgemm_gelu ref_gelu
+#define sgemm_dgelu ref_dgelu
+#define sgemm_gelu_erf ref_gelu_erf
+#define sgemm_dgelu_erf ref_dgelu_erf
+
+typedef struct values {
+  double sum, c, vec_m, vec_n, bias, e, aux, s, t;
+  int64_t row, col;
+} values;
+
+#define DECLARATION(value) DECLARATION_##value
+#define DECLARATION_sum double sum
+#define DECLARATION_c double c
+#define DECLARATION_vec_m double vec_m
+#define DECLARATION_vec_n double vec_n
+#define DECLARATION_bias double bias
+#define DECLARATION_e double e
+#define DECLARATION_aux double *aux
+#define DECLARATION_row int64_t row
+#define DECLARATION_col int64_t col
+#define DECLARATION_s double s
+#define DECLARATION_t double t
+#define DECLARATIONS(...) SGEMM__EACH(DECLARATION, SGEMM__COMMA, __VA_ARGS__)
+#define VALUE(value) VALUE_##value
+#define VALUE_sum v->sum
+#define VALUE_c v->c
+#define VALUE_vec_m v->vec_m
+#define VALUE_vec_n v->vec_n
+#define VALUE_bias v->bias
+#define VALUE_e v->e
+#define VALUE_aux &v->aux
+#define VALUE_row v->row
+#define VALUE_col v->col
+#define VALUE_s v->s
+#define VALUE_t v->t
+#define VALUES(...) SGEMM__EACH(VALUE, SGEMM__COMMA, __VA_ARGS__)
+#define X(name, reads, expression, what)                                                                               \
+  static double reference_##name(DECLARATIONS reads) { return expression; }
+SGEMM_EPILOGUES(X)
+#undef X
+static double reference(int epilogue, values *v) {
+  switch (epilogue) {
+#define X(name, reads, expression, what)                                                                               \
+  case SGEMM_EPILOGUE_##name:                                                                                          \
+    return reference_##name(VALUES reads);
+    SGEMM_EPILOGUES(X)
+#undef X
+  default:
+    return NAN;
+  }
+}
+
+/* ---- Operands ---------------------------------------------------------------------------------------------------- */
+
+/* A batch of matrices, or of vectors (n = 1), with NaN around every row and matrix. */
+enum { MARGIN = 37 };
+typedef struct plane {
+  int64_t m, n, ld, stride, batch, count;
+  int col_major;
+  float *before, *after, *device;
+} plane;
+
+static const float POISON = NAN;
+
+static int64_t plane_at(const plane *x, int64_t b, int64_t i, int64_t j) {
+  return MARGIN + b * x->stride + (x->col_major ? j * x->ld + i : i * x->ld + j);
+}
+
+/* unit: elements are multiples of it, from -8 to 8 units; 0: NaN alone. */
+static plane plane_make(int64_t m, int64_t n, int64_t batch, int col_major, int pad, float unit, unsigned *seed) {
+  plane x;
+  int64_t b, i, j;
+  x.m = m;
+  x.n = n;
+  x.batch = batch;
+  x.col_major = col_major;
+  x.ld = (col_major ? m : n) + pad;
+  x.stride = x.ld * (col_major ? n : m) + pad;
+  x.count = 2 * MARGIN + batch * x.stride;
+  x.before = (float *)malloc((size_t)x.count * sizeof(float));
+  x.after = (float *)malloc((size_t)x.count * sizeof(float));
+  x.device = (float *)machine_alloc((size_t)x.count * sizeof(float));
+  cr_assert(x.before != NULL && x.after != NULL && x.device != NULL, "no memory for an operand");
+  for (i = 0; i < x.count; i++)
+    x.before[i] = POISON;
+  for (b = 0; b < batch; b++)
+    for (i = 0; i < m; i++)
+      for (j = 0; j < n; j++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        if (unit != 0.0f)
+          x.before[plane_at(&x, b, i, j)] = (float)((int)(*seed >> 16) % 17 - 8) * unit;
+      }
+  return x;
+}
+
+static float *plane_upload(plane *x) {
+  cr_assert(machine_upload(x->device, x->before, (size_t)x->count * sizeof(float)) == 0, "upload failed");
+  return x->device + MARGIN;
+}
+
+static void plane_download(plane *x) {
+  cr_assert(machine_download(x->after, x->device, (size_t)x->count * sizeof(float)) == 0, "download failed");
+}
+
+static void plane_free(plane *x) {
+  free(x->before);
+  free(x->after);
+  machine_free(x->device);
+}
+
+/* ---- A call ------------------------------------------------------------------------------------------------------ */
+
+typedef struct call {
+  int epilogue, order, op_a, op_b, apart, in_device, pad;
+  int64_t m, n, k, batch;
+  float alpha, beta;
+  int vectors; /* 1: vec_m, 2: vec_n, 3: both */
+  int stores_aux;
+} call;
+
+/* The bound of |got - want|. The terms of a sum are exact, so that only the expression rounds: by 4 ulp of the result,
+   and where it adds terms by 2 ulp of their magnitudes. Derivatives cross 0 between terms of the size of `sum`. */
+static double bound_of(const values *v, double want) {
+  const double terms = fabs(v->sum) * (2.0 + fabs(v->e)) + fabs(v->c) + fabs(v->vec_m) + fabs(v->vec_n) + fabs(v->e);
+  const uint32_t summed = SGEMM__READS_e | SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_c;
+  const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)(int)v->aux);
+  return 4.0 * 0x1p-23 * fabs(want) + (reads & summed ? 2.0 * 0x1p-23 * terms : 0.0) + 0x1p-120;
+}
+
+static plane make_op(int op, int64_t rows, int64_t cols, const call *c, unsigned *seed) {
+  return op == SGEMM_N ? plane_make(rows, cols, c->batch, c->order == SGEMM_COL_MAJOR, c->pad, 1.0f, seed)
+                       : plane_make(cols, rows, c->batch, c->order == SGEMM_COL_MAJOR, c->pad, 1.0f, seed);
+}
+
+static double op_element(const plane *x, int op, int64_t b, int64_t i, int64_t j) {
+  return (double)x->before[op == SGEMM_N ? plane_at(x, b, i, j) : plane_at(x, b, j, i)];
+}
+
+typedef struct operands {
+  plane A, B, C, D, E, aux, vec_m, vec_n, scalars;
+} operands;
+
+/* Compares D, or C in place, and aux with the reference, and all that must not change with what was uploaded. */
+static void compare(const call *c, const operands *o, const char *name) {
+  const plane *out = c->apart ? &o->D : &o->C;
+  const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)c->epilogue);
+  const int reads_c = c->beta != 0.0f || (reads & SGEMM__READS_c) != 0;
+  float *rest = (float *)malloc((size_t)out->count * sizeof(float));
+  int64_t b, i, j, k;
+  cr_assert(rest != NULL, "no memory");
+  memcpy(rest, out->after, (size_t)out->count * sizeof(float));
+  for (b = 0; b < c->batch; b++)
+    for (i = 0; i < c->m; i++)
+      for (j = 0; j < c->n; j++) {
+        values v = {0};
+        double want, sum = 0.0, got = (double)out->after[plane_at(out, b, i, j)];
+        for (k = 0; k < c->k; k++)
+          sum += op_element(&o->A, c->op_a, b, i, k) * op_element(&o->B, c->op_b, b, k, j);
+        v.c = reads_c ? (double)o->C.before[plane_at(&o->C, b, i, j)] : 0.0;
+        v.sum = (c->alpha != 0.0f ? (double)c->alpha * sum : 0.0) + (c->beta != 0.0f ? (double)c->beta * v.c : 0.0);
+        v.vec_m = c->vectors & 1 ? (double)o->vec_m.before[plane_at(&o->vec_m, b, i, 0)] : 0.0;
+        v.vec_n = c->vectors & 2 ? (double)o->vec_n.before[plane_at(&o->vec_n, b, j, 0)] : 0.0;
+        v.bias = v.vec_m + v.vec_n;
+        v.e = reads & SGEMM__READS_e ? (double)o->E.before[plane_at(&o->E, b, i, j)] : 0.0;
+        v.row = i;
+        v.col = j;
+        v.s = -0.5;
+        v.t = 0.75;
+        want = reference(c->epilogue, &v);
+        if (c->stores_aux)
+          cr_assert((double)o->aux.after[plane_at(&o->aux, b, i, j)] == v.aux, "%s, %s: aux(%lld, %lld) is %.9g, not %.9g",
+                    name, sgemm_epilogue_name((sgemm_epilogue)c->epilogue), (long long)i, (long long)j,
+                    (double)o->aux.after[plane_at(&o->aux, b, i, j)], v.aux);
+        v.aux = (double)c->epilogue;
+        cr_assert(fabs(got - want) <= bound_of(&v, want),
+                  "%s, %s, order %d, ops %d %d, m %lld, n %lld, k %lld, alpha %g, beta %g, apart %d, device %d, vectors "
+                  "%d: D(%lld, %lld) of matrix %lld is %.9g, want %.9g",
+                  name, sgemm_epilogue_name((sgemm_epilogue)c->epilogue), c->order, c->op_a, c->op_b, (long long)c->m,
+                  (long long)c->n, (long long)c->k, (double)c->alpha, (double)c->beta, c->apart, c->in_device,
+                  c->vectors, (long long)i, (long long)j, (long long)b, got, want);
+        rest[plane_at(out, b, i, j)] = out->before[plane_at(out, b, i, j)];
+      }
+  cr_assert(memcmp(rest, out->before, (size_t)out->count * sizeof(float)) == 0, "%s, %s: padding of D was written", name,
+            sgemm_epilogue_name((sgemm_epilogue)c->epilogue));
+  if (c->apart)
+    cr_assert(memcmp(o->C.after, o->C.before, (size_t)o->C.count * sizeof(float)) == 0, "%s: C was written", name);
+  free(rest);
+}
+
+/* Runs a call by a plan, or by sgemm_run() where plan is NULL, and checks it. */
+static void solve(const call *c, const sgemm_plan *plan, const char *name) {
+  const int col = c->order == SGEMM_COL_MAJOR;
+  const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)c->epilogue);
+  const int reads_c = c->beta != 0.0f || (reads & SGEMM__READS_c);
+  unsigned seed = 17u + (unsigned)c->epilogue;
+  sgemm_params p = col ? sgemm_params_init_col((sgemm_op)c->op_a, (sgemm_op)c->op_b, c->m, c->n, c->k)
+                       : sgemm_params_init((sgemm_op)c->op_a, (sgemm_op)c->op_b, c->m, c->n, c->k);
+  operands o;
+  sgemm_status status;
+  o.A = make_op(c->op_a, c->m, c->k, c, &seed);
+  o.B = make_op(c->op_b, c->k, c->n, c, &seed);
+  o.C = plane_make(c->m, c->n, c->batch, col, c->pad, reads_c ? 0.125f : 0.0f, &seed);
+  o.D = plane_make(c->m, c->n, c->batch, col, c->pad + 1, 0.0f, &seed);
+  o.E = plane_make(c->m, c->n, c->batch, col, c->pad + 2, reads & SGEMM__READS_e ? 0.25f : 0.0f, &seed);
+  o.aux = plane_make(c->m, c->n, c->batch, col, c->pad + 3, 0.0f, &seed);
+  o.vec_m = plane_make(c->m, 1, c->batch, 1, 3, 0.5f, &seed);
+  o.vec_n = plane_make(c->n, 1, c->batch, 1, 5, 0.25f, &seed);
+  o.scalars = plane_make(2, 1, 1, 1, 0, 0.0f, &seed);
+  o.scalars.before[plane_at(&o.scalars, 0, 0, 0)] = c->alpha;
+  o.scalars.before[plane_at(&o.scalars, 0, 1, 0)] = c->beta;
+  p.batch = c->batch;
+  p.epilogue = c->epilogue;
+  p.alpha = c->in_device ? NAN : c->alpha;
+  p.beta = c->in_device ? 0.0f : c->beta;
+  p.alpha_device = c->in_device ? plane_upload(&o.scalars) : NULL;
+  p.beta_device = c->in_device && reads_c ? p.alpha_device + 1 : NULL;
+  p.A = plane_upload(&o.A);
+  p.B = plane_upload(&o.B);
+  p.C = plane_upload(&o.C);
+  p.D = c->apart ? plane_upload(&o.D) : NULL;
+  p.E = reads & SGEMM__READS_e ? plane_upload(&o.E) : NULL;
+  p.aux = c->stores_aux ? plane_upload(&o.aux) : NULL;
+  p.vec_m = c->vectors & 1 ? plane_upload(&o.vec_m) : NULL;
+  p.vec_n = c->vectors & 2 ? plane_upload(&o.vec_n) : NULL;
+  p.lda = o.A.ld;
+  p.ldb = o.B.ld;
+  p.ldc = o.C.ld;
+  p.ldd = o.D.ld;
+  p.lde = o.E.ld;
+  p.ld_aux = o.aux.ld;
+  p.stride_a = o.A.stride;
+  p.stride_b = o.B.stride;
+  p.stride_c = o.C.stride;
+  p.stride_d = o.D.stride;
+  p.stride_e = o.E.stride;
+  p.stride_aux = o.aux.stride;
+  p.stride_vec_m = o.vec_m.stride;
+  p.stride_vec_n = o.vec_n.stride;
+  p.s = -0.5f;
+  p.t = 0.75f;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  status = plan != NULL ? sgemm_run_plan(plan, &p, NULL) : sgemm_run(&p, NULL);
+  cr_assert(status == SGEMM_SUCCESS, "%s, %s: %s", name, sgemm_epilogue_name((sgemm_epilogue)c->epilogue),
+            sgemm_status_string(status));
+  cr_assert(machine_wait() == 0, "%s: the backend reports an error", name);
+  plane_download(&o.C);
+  plane_download(&o.D);
+  plane_download(&o.aux);
+  compare(c, &o, name);
+  plane_free(&o.A);
+  plane_free(&o.B);
+  plane_free(&o.C);
+  plane_free(&o.D);
+  plane_free(&o.E);
+  plane_free(&o.aux);
+  plane_free(&o.vec_m);
+  plane_free(&o.vec_n);
+  plane_free(&o.scalars);
+}
+
+/* Case i of a tile of BM x BN x BK: a row of the table, with the other choices so that all of them meet. alpha 2^-6 and
+   beta 2 keep sums exact. fused 0: a second kernel applies the epilogue, which cannot read C in place. */
+static call case_of(int i, int BM, int BN, int BK, int fused) {
+  static const int ops[4][2] = {{SGEMM_N, SGEMM_N}, {SGEMM_N, SGEMM_T}, {SGEMM_T, SGEMM_N}, {SGEMM_T, SGEMM_T}};
+  call c;
+  uint32_t reads;
+  c.epilogue = i % SGEMM_EPILOGUE_COUNT;
+  reads = sgemm_epilogue_reads((sgemm_epilogue)c.epilogue);
+  c.order = i / 3 % 2 ? SGEMM_COL_MAJOR : SGEMM_ROW_MAJOR;
+  c.op_a = ops[i % 4][0];
+  c.op_b = ops[i % 4][1];
+  c.apart = i % 3 != 0;
+  c.in_device = i % 5 == 1;
+  c.pad = i % 2 ? 4 : 1;
+  c.m = BM == 1 ? 1 : BM + 3;
+  c.n = BN == 1 ? 1 : BN + 6;
+  if (c.order == SGEMM_COL_MAJOR) {
+    const int64_t m = c.m;
+    c.m = c.n;
+    c.n = m;
+  }
+  c.k = BK + 5 < 40 ? BK + 5 : 40;
+  c.batch = i % 4 == 2 ? 2 : 1;
+  c.alpha = 0x1p-6f;
+  c.beta = i % 7 < 3 ? 2.0f : 0.0f;
+  c.vectors = reads & (SGEMM__READS_vec_m | SGEMM__READS_vec_n)
+                  ? (reads & SGEMM__READS_vec_m ? 1 : 0) | (reads & SGEMM__READS_vec_n ? 2 : 0)
+              : reads & SGEMM__READS_bias ? i / 2 % 4
+                                          : 0;
+  c.stores_aux = (reads & SGEMM__READS_aux) && i % 2 == 0;
+  if (!fused && !c.apart) {
+    c.apart = c.beta != 0.0f || (reads & SGEMM__READS_c) || c.in_device;
+  }
+  return c;
+}
+
+/* Every variant. In the quick tier each has four cases, with rows that rotate from variant to variant. */
+Test(epilogues, variants, ANYWHERE) {
+  int i, number, next = 0;
+  need_backend();
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+    if (!sgemm_compiled((sgemm_variant)i))
+      continue;
+    for (number = 0; number < (reduced() ? 4 : 2 * SGEMM_EPILOGUE_COUNT); number++) {
+      const call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses);
+      sgemm_plan plan;
+      sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
+      plan = sgemm_variant_plan((sgemm_variant)i, &p);
+      if (v->uses_tma)
+        plan.repack_a = plan.repack_b = 1;
+      solve(&c, &plan, v->name);
+    }
+  }
+}
+
+/* Second kernels that sum: split-K, clusters and stream-K. */
+Test(epilogues, reductions, ANYWHERE) {
+  static const struct {
+    sgemm_variant variant;
+    int cluster_k, split_k, stream_k;
+  } plans[] = {{SGEMM_splitk_16x128x32_16x4, 2, 1, 0},
+               {SGEMM_splitk_16x128x32_16x4, 1, 3, 0},
+               {SGEMM_async_64x64x16_8x4, 1, 2, 0},
+               {SGEMM_gemv_1x32x64_1x1, 2, 2, 0},
+               {SGEMM_tma_64x64x32_16x8, 1, 1, 7}};
+  int i, number, next = 0;
+  need_backend();
+  for (i = 0; i < (int)(sizeof plans / sizeof *plans); i++) {
+    const sgemm_variant_info *v = sgemm_variant_get(plans[i].variant);
+    for (number = 0; number < (reduced() ? 6 : 2 * SGEMM_EPILOGUE_COUNT); number++) {
+      call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses);
+      sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
+      sgemm_plan plan = sgemm_variant_plan(plans[i].variant, &p);
+      c.k = 4 * v->BK + 3;
+      c.alpha = 0x1p-8f;
+      plan.cluster_k = plans[i].cluster_k;
+      plan.split_k = plans[i].split_k;
+      plan.stream_k = plans[i].stream_k;
+      if (v->uses_tma)
+        plan.repack_a = plan.repack_b = 1;
+      solve(&c, &plan, v->name);
+    }
+  }
+}
+
+/* The tensor modes: all engines and formats, with split-K, slices of m and n, and the strict fallback. The elements are
+   integers, which split exactly, so that the bound is that of strict fp32. */
+Test(epilogues, tensor, ANYWHERE) {
+  int i, number, next = 0;
+  need_backend();
+  for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
+    const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
+    for (number = 0; number < (reduced() ? 3 : SGEMM_EPILOGUE_COUNT); number++) {
+      call c = case_of(next++, v->BM, v->BN, 32, 1);
+      sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
+      sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x64x32_8x4, &p);
+      c.k = 300;
+      c.alpha = 0x1p-8f;
+      plan.tensor = (sgemm_tensor_variant)i;
+      plan.split_k = number % 3 == 1 ? 2 : 1;
+      plan.slices_m = number % 3 == 2 ? 2 : 1;
+      plan.slices_n = number % 3 == 2 ? 2 : 1;
+      solve(&c, &plan, v->name);
+    }
+  }
+}
+
+/* What sgemm_run() selects, also where C is read in place and alpha or k is 0. */
+Test(epilogues, selected, ANYWHERE) {
+  int i;
+  need_backend();
+  for (i = 0; i < 3 * SGEMM_EPILOGUE_COUNT; i++) {
+    call c = case_of(i, 20 + i, 37, 21, 1);
+    solve(&c, NULL, "selected");
+    c.k = 0;
+    solve(&c, NULL, "k = 0");
+    c.k = 5;
+    c.alpha = 0.0f;
+    solve(&c, NULL, "alpha = 0");
+  }
+}
+
+/* The functions of the table, over their whole range: D = f(x) for 4,000 x between -100 and 100, within 4 ulp. */
+Test(epilogues, functions, ANYWHERE) {
+  enum { COUNT = 4000 };
+  static const int rows[] = {SGEMM_EPILOGUE_relu, SGEMM_EPILOGUE_gelu,    SGEMM_EPILOGUE_gelu_erf,
+                             SGEMM_EPILOGUE_silu, SGEMM_EPILOGUE_sigmoid, SGEMM_EPILOGUE_tanh};
+  float *x = (float *)malloc(COUNT * sizeof(float)), *y = (float *)malloc(COUNT * sizeof(float)), one = 1.0f;
+  float *A = (float *)machine_alloc(COUNT * sizeof(float)), *B = (float *)machine_alloc(sizeof(float));
+  float *C = (float *)machine_alloc(COUNT * sizeof(float));
+  int i, r;
+  need_backend();
+  for (i = 0; i < COUNT; i++)
+    x[i] = i < 1000 ? (float)(i - 500) * 0.2003f : (float)(i - 2500) * 0.00613f;
+  machine_upload(A, x, COUNT * sizeof(float));
+  machine_upload(B, &one, sizeof one);
+  for (r = 0; r < (int)(sizeof rows / sizeof *rows); r++) {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, COUNT, 1, 1);
+    p.A = A;
+    p.B = B;
+    p.C = C;
+    p.epilogue = rows[r];
+    cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS, "the call failed");
+    machine_download(y, C, COUNT * sizeof(float));
+    for (i = 0; i < COUNT; i++) {
+      values v = {0};
+      double want;
+      int exponent;
+      v.sum = (double)x[i];
+      want = reference(rows[r], &v);
+      frexp(want, &exponent);
+      cr_assert(fabs((double)y[i] - want) <= 4.0 * ldexp(1.0, exponent - 24) || fabs(want) < 0x1p-100,
+                "%s(%.9g) is %.9g, want %.17g, %.1f ulp", sgemm_epilogue_name((sgemm_epilogue)rows[r]), (double)x[i],
+                (double)y[i], want, fabs((double)y[i] - want) / ldexp(1.0, exponent - 24));
+    }
+  }
+  free(x);
+  free(y);
+  machine_free(A);
+  machine_free(B);
+  machine_free(C);
+}
+
+/* Each argument of an epilogue that is wrong has its status, and D is untouched. */
+Test(epilogues, statuses, ANYWHERE) {
+  float memory[64];
+  sgemm_params good = sgemm_params_init(SGEMM_N, SGEMM_N, 3, 4, 2), p;
+  int i;
+  for (i = 0; i < 64; i++)
+    memory[i] = 7.0f;
+  good.A = good.B = memory;
+  good.C = memory + 16;
+  good.D = memory + 32;
+  good.vec_m = good.vec_n = good.E = memory;
+#define BAD(change, status)                                                                                            \
+  p = good;                                                                                                            \
+  change;                                                                                                              \
+  cr_assert(sgemm_run(&p, NULL) == status, "%s gives %s", #change, sgemm_status_string(sgemm_run(&p, NULL)))
+  BAD(p.epilogue = -1, SGEMM_ERROR_EPILOGUE);
+  BAD(p.epilogue = SGEMM_EPILOGUE_COUNT, SGEMM_ERROR_EPILOGUE);
+  BAD(p.ldd = 3, SGEMM_ERROR_LDD);
+  BAD((p.batch = 2, p.stride_d = 3), SGEMM_ERROR_STRIDE_D);
+  BAD((p.batch = 2, p.stride_vec_m = -1), SGEMM_ERROR_STRIDE_VEC_M);
+  BAD((p.batch = 2, p.stride_vec_n = -1), SGEMM_ERROR_STRIDE_VEC_N);
+  BAD((p.epilogue = SGEMM_EPILOGUE_residual, p.lde = 3), SGEMM_ERROR_LDE);
+  BAD((p.epilogue = SGEMM_EPILOGUE_residual, p.batch = 2, p.stride_e = -1), SGEMM_ERROR_STRIDE_E);
+  BAD((p.epilogue = SGEMM_EPILOGUE_gelu, p.aux = memory, p.ld_aux = 3), SGEMM_ERROR_LD_AUX);
+  BAD((p.epilogue = SGEMM_EPILOGUE_gelu, p.aux = memory, p.batch = 2, p.stride_aux = 1), SGEMM_ERROR_STRIDE_AUX);
+  BAD((p.C = NULL, p.beta = 1.0f), SGEMM_ERROR_C);
+  BAD((p.C = NULL, p.epilogue = SGEMM_EPILOGUE_masked), SGEMM_ERROR_C);
+  BAD(p.D = (float *)((char *)memory + 2), SGEMM_ERROR_D);
+  BAD((p.epilogue = SGEMM_EPILOGUE_scale, p.vec_m = NULL), SGEMM_ERROR_VEC_M);
+  BAD((p.epilogue = SGEMM_EPILOGUE_scale, p.vec_n = NULL), SGEMM_ERROR_VEC_N);
+  BAD((p.epilogue = SGEMM_EPILOGUE_drelu, p.E = NULL), SGEMM_ERROR_E);
+  BAD(p.aux = memory, SGEMM_ERROR_AUX);
+  BAD(p.alpha_device = (const float *)((const char *)memory + 1), SGEMM_ERROR_ALPHA_DEVICE);
+  BAD(p.beta_device = (const float *)((const char *)memory + 1), SGEMM_ERROR_BETA_DEVICE);
+#undef BAD
+  for (i = 32; i < 64; i++)
+    cr_assert(memory[i] == 7.0f, "D was written");
+}
