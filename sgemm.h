@@ -359,7 +359,7 @@ typedef struct sgemm_variant_info {
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these variants. 75: before sm_80 alone */
-  int fuses;      /* 1: the kernels apply the call's epilogue; 0: a second kernel does */
+  int fuses;      /* 1: there are kernels that apply the call's epilogue; 0: a second kernel does */
 } sgemm_variant_info;
 
 /* A variant of SGEMM_TENSOR_VARIANTS: its columns, and the sizes that follow from them. */
@@ -546,7 +546,7 @@ static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream)
 }
 
 /* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() of one stage each. */
-#define SGEMM__X(stage, cluster_k, tma, fuses, idea)                                                                          \
+#define SGEMM__X(stage, cluster_k, tma, idea)                                                                          \
   static inline sgemm_status sgemm_run_##stage(const sgemm_params *p, sgemm_stream stream) {                           \
     return sgemm_run_stage(SGEMM_STAGE_##stage, p, stream);                                                            \
   }

@@ -85,13 +85,18 @@
 #define SGEMM__NOT_1 0
 #define SGEMM__NOT(condition) SGEMM__CAT(SGEMM__NOT_, condition)
 
-/* kernel(stage, name, ...) for the four pairs of ops. */
+/* kernel(stage, name, ...) for the four pairs of ops, and for those of a variant's kernels with an epilogue. */
 // clang-format off
 #define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
-  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0)                                                              \
-  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1)                                                              \
-  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0)                                                              \
-  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1)
+  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0, 0)                                                           \
+  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1, 0)                                                           \
+  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0, 0)                                                           \
+  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1, 0)
+#define SGEMM__FOUR_FUSED(kernel, stage, name, ...)                                                                    \
+  kernel(stage, SGEMM__CAT(name, _epilogue_nn), __VA_ARGS__, 0, 0, 1)                                                  \
+  kernel(stage, SGEMM__CAT(name, _epilogue_nt), __VA_ARGS__, 0, 1, 1)                                                  \
+  kernel(stage, SGEMM__CAT(name, _epilogue_tn), __VA_ARGS__, 1, 0, 1)                                                  \
+  kernel(stage, SGEMM__CAT(name, _epilogue_tt), __VA_ARGS__, 1, 1, 1)
 // clang-format on
 
 /* ---- Primitives and device functions ----------------------------------------------------------------------------- */
@@ -143,17 +148,18 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 
 /* Defines the columns of a variant and the ops of a kernel as constants of a function. No other macro names them in
    order. */
-#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, trans_a_, trans_b_)              \
+#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, trans_a_, trans_b_,              \
+                       fused_)                                                                                         \
   SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
                    SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
                    SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_), SGEMM__CONSTANT(bufs, bufs_),                     \
                    SGEMM__CONSTANT(slice_k, slice_k_), SGEMM__CONSTANT(cluster_k, SGEMM__CLUSTER_SPLIT_K_##stage),     \
                    SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(trans_a, trans_a_),                  \
-                   SGEMM__CONSTANT(trans_b, trans_b_))
+                   SGEMM__CONSTANT(trans_b, trans_b_), SGEMM__CONSTANT(fused, fused_))
 
 /* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
 #define SGEMM__SHAPE                                                                                                   \
-  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b }
+  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b, fused }
 
 /* Threads of a kernel's block, for its launch bounds. */
 #define SGEMM__LAUNCH_THREADS(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, ...)                                \
@@ -207,7 +213,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
-    SGEMM__COLUMNS(stage, __VA_ARGS__, 0, 0)                                                                           \
+    SGEMM__COLUMNS(stage, __VA_ARGS__, 0, 0, 0)                                                                        \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
   }
@@ -219,9 +225,14 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
     SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                  \
       SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),                    \
-                  blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k))                                               \
+                  blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k)                                                \
+      SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
+        SGEMM__FOUR_FUSED(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),            \
+                          blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k)))                                      \
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
-      SGEMM__FOUR(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)))
+      SGEMM__FOUR(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                        \
+      SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
+        SGEMM__FOUR_FUSED(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))))
 // clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)
@@ -256,12 +267,15 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
 
-/* A variant's kernels in the order nn, nt, tn, tt, then 0. A variant that is not compiled has only the 0. */
+/* A variant's kernels in the order nn, nt, tn, tt, then those with an epilogue, then 0. A variant that is not compiled
+   has only the 0. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
   {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
-      SGEMM__FOUR(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)) 0},
-static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
+      SGEMM__FOUR(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                               \
+      SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
+        SGEMM__FOUR_FUSED(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))) 0},
+static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][9] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
 #if SGEMM__WITH_KERNELS

@@ -29,8 +29,7 @@
 
 /* The traits of a stage as constants: SGEMM__CLUSTER_SPLIT_K_tiled, SGEMM__USES_TMA_tiled and so on. */
 enum {
-#define SGEMM__X(stage, cluster_k, tma, fuses, idea) SGEMM__CLUSTER_SPLIT_K_##stage = cluster_k, SGEMM__USES_TMA_##stage = tma, \
-  SGEMM__FUSES_##stage = fuses,
+#define SGEMM__X(stage, cluster_k, tma, idea) SGEMM__CLUSTER_SPLIT_K_##stage = cluster_k, SGEMM__USES_TMA_##stage = tma,
   SGEMM_STAGES(SGEMM__X)
 #undef SGEMM__X
 };

@@ -12,24 +12,23 @@
      stage      [symbol] its kernels come from the file of sgemm/stages that defines SGEMM__KERNEL_<stage>
      cluster_k  1: the blocks of a thread block cluster may divide a tile's k (sm_90 and later)
      tma        1: TMA copies the operands by tensor maps (sm_90a only)
-     fuses      1: the kernels apply the call's epilogue to results in registers; 0: a second kernel applies it to D
      idea       ["sentence"]
-    stage          cluster_k tma fuses idea */
+    stage          cluster_k tma idea */
 // clang-format off
 #define SGEMM_STAGES(X)                                                                                                \
-  X(naive,          0, 0, 0, "one thread computes one result; a warp computes 32 rows of a column of C")               \
-  X(coalesced,      0, 0, 0, "a warp computes 32 columns of a row of C: 5 sectors for each k instead of 33")           \
-  X(tiled,          0, 0, 0, "tiles of A and B in shared memory, two barriers a tile")                                 \
-  X(tile1d,         0, 0, 0, "a thread computes TM results of a column, so that an element of B is used in TM FMAs")   \
-  X(tile2d,         0, 0, 0, "a thread computes TM x TN results by outer products of fragments in registers")          \
-  X(vectorized,     0, 0, 0, "128-bit accesses; A is transposed as it is stored to shared memory")                     \
-  X(warptiled,      0, 0, 0, "warp tiles, a level between block and thread: each warp computes a compact tile")        \
-  X(doublebuffered, 0, 0, 0, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                     \
-  X(async,          0, 0, 0, "cp.async copies bypass the registers, several tiles in flight")                          \
-  X(splitk,         1, 0, 1, "k is split among warp groups of a block and blocks of a cluster, summed in a fixed order")\
-  X(direct,         0, 0, 1, "short k: BK of k go from global memory to registers, without tiles or barriers")         \
-  X(gemv,           1, 0, 1, "C has one row or column: the matrix is loaded once, from global memory to registers")    \
-  X(tma,            0, 1, 1, "warp-specialized: a producer thread issues TMA copies, consumer warps multiply")
+  X(naive,          0, 0, "one thread computes one result; a warp computes 32 rows of a column of C")                  \
+  X(coalesced,      0, 0, "a warp computes 32 columns of a row of C: 5 sectors for each k instead of 33")              \
+  X(tiled,          0, 0, "tiles of A and B in shared memory, two barriers a tile")                                    \
+  X(tile1d,         0, 0, "a thread computes TM results of a column, so that an element of B is used in TM FMAs")      \
+  X(tile2d,         0, 0, "a thread computes TM x TN results by outer products of fragments in registers")             \
+  X(vectorized,     0, 0, "128-bit accesses; A is transposed as it is stored to shared memory")                        \
+  X(warptiled,      0, 0, "warp tiles, a level between block and thread: each warp computes a compact tile")           \
+  X(doublebuffered, 0, 0, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                        \
+  X(async,          0, 0, "cp.async copies bypass the registers, several tiles in flight")                             \
+  X(splitk,         1, 0, "k is split among warp groups of a block and blocks of a cluster, summed in a fixed order")  \
+  X(direct,         0, 0, "short k: BK of k go from global memory to registers, without tiles or barriers")            \
+  X(gemv,           1, 0, "C has one row or column: the matrix is loaded once, from global memory to registers")       \
+  X(tma,            0, 1, "warp-specialized: a producer thread issues TMA copies, consumer warps multiply")
 
 /* SGEMM__SAME(a, b) is 1 if the names a and b are equal, else 0. It compares SGEMM_STAGE and SGEMM_PART with the
    stages. It pastes the two names: only SGEMM__SAME_<x>_<x> is a macro, and its comma makes 1 the second argument of
@@ -52,6 +51,8 @@
 #define SGEMM__SAME_tma_tma ~, 1
 #define SGEMM__SECOND(a, b, ...) b
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
+#define SGEMM__FUSED2(name) SGEMM__IS(SGEMM__FUSED_##name)
+#define SGEMM__FUSED(name) SGEMM__FUSED2(name)
 #define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
 #define SGEMM__SAME(a, b) SGEMM__SAME3(a, b)
 
@@ -136,6 +137,14 @@
   X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
   X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")
 
+/* SGEMM__FUSED_<kernel name> marks the variants with four kernels more, <name>_epilogue_nn and so on, which apply the
+   epilogue of a call to the results in registers. With the other variants a second kernel applies it to D. A variant of
+   each size of results is marked; all of them would take more than a third of the compile time
+   (docs/notebook/epilogues.md). */
+#define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
+#define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
+#define SGEMM__FUSED_sgemm_splitk_32x32x64_4x4 ~, 1
+
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the
    variant `like` for them (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */
 #define SGEMM_ESTIMATED(X)
@@ -175,7 +184,7 @@
 
 /* SGEMM_STAGE_tiled and so on, in the order of the table. SGEMM_STAGE_ANY stands for all stages. */
 typedef enum sgemm_stage {
-#define SGEMM__X(stage, cluster_k, tma, fuses, idea) SGEMM_STAGE_##stage,
+#define SGEMM__X(stage, cluster_k, tma, idea) SGEMM_STAGE_##stage,
   SGEMM_STAGES(SGEMM__X)
 #undef SGEMM__X
       SGEMM_STAGE_COUNT,

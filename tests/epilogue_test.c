@@ -391,7 +391,7 @@ Test(epilogues, tensor, ANYWHERE) {
     for (number = 0; number < (reduced() ? 3 : SGEMM_EPILOGUE_COUNT); number++) {
       call c = case_of(next++, v->BM, v->BN, 32, 1);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
-      sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x64x32_8x4, &p);
+      sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x64_4x4, &p);
       c.k = 300;
       c.alpha = 0x1p-8f;
       plan.tensor = (sgemm_tensor_variant)i;

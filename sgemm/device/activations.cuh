@@ -30,13 +30,14 @@ SGEMM__DEVICE float sgemm_dsilu(float x) {
 #define SGEMM__GELU_B 0.07135481387376785f /* b = 0.044715 a */
 #define SGEMM__GELU_B_REST 2.3988324e-9f
 SGEMM__DEVICE float sgemm__gelu_argument(float x, float *rest) {
-  const float square = x * x, square_rest = sgemm__fma(x, x, -square);
-  const float product = SGEMM__GELU_B * square, product_rest = sgemm__fma(SGEMM__GELU_B, square, -product);
-  const float factor = SGEMM__GELU_A + product, a = factor - product;
+  const float square = sgemm__multiply(x, x), square_rest = sgemm__fma(x, x, -square);
+  const float product = sgemm__multiply(SGEMM__GELU_B, square);
+  const float product_rest = sgemm__fma(SGEMM__GELU_B, square, -product);
+  const float factor = sgemm__add(SGEMM__GELU_A, product), a = factor - product;
   const float rounded = (SGEMM__GELU_A - a) + (product - (factor - a)); /* of the sum (Knuth's TwoSum) */
   const float factor_rest = sgemm__fma(SGEMM__GELU_B, square_rest, sgemm__fma(SGEMM__GELU_B_REST, square, rounded)) +
                             (product_rest + SGEMM__GELU_A_REST);
-  const float u = x * factor;
+  const float u = sgemm__multiply(x, factor);
   *rest = sgemm__fma(x, factor, -u) + x * factor_rest;
   return u;
 }
@@ -58,7 +59,7 @@ SGEMM__DEVICE float sgemm_dgelu(float x) {
    erfc(z) (1 - 2 z rest). */
 SGEMM__DEVICE float sgemm__normal_cdf(float x) {
   const float r = -0.70710677f, r_rest = -1.2101617e-8f; /* -1 / sqrt(2), and what float leaves out of it */
-  const float z = x * r, rest = sgemm__fma(x, r, -z) + x * r_rest;
+  const float z = sgemm__multiply(x, r), rest = sgemm__fma(x, r, -z) + x * r_rest;
   return 0.5f * erfcf(z) * (z > 0.0f ? sgemm__fma(-2.0f * z, rest, 1.0f) : 1.0f);
 }
 SGEMM__DEVICE float sgemm_gelu_erf(float x) { return x * sgemm__normal_cdf(x); }

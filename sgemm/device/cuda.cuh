@@ -37,7 +37,6 @@
                                   const __grid_constant__ sgemm__tensor_map map_a,                                     \
                                   const __grid_constant__ sgemm__tensor_map map_b);
 #define SGEMM__DEVICE static __device__ __forceinline__
-#define SGEMM__NOINLINE static __device__ __noinline__ /* called: one body for all kernels of an object */
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
   extern __shared__ __align__(1024) float array[] /* the launch sets its size; swizzled boxes need the alignment */
@@ -147,8 +146,9 @@ SGEMM__DEVICE float sgemm__load_cluster(const float *p, uint32_t rank) {
   return x;
 }
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
-/* Starts the load of a line of global memory to the L2 (PTX ISA, "prefetch"). */
-SGEMM__DEVICE void sgemm__prefetch(const float *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+/* A sum and a product that are rounded, and not part of an FMA. */
+SGEMM__DEVICE float sgemm__add(float a, float b) { return __fadd_rn(a, b); }
+SGEMM__DEVICE float sgemm__multiply(float a, float b) { return __fmul_rn(a, b); }
 /* 1 / x, at most 1 ulp (PTX ISA, "rcp"). */
 SGEMM__DEVICE float sgemm__reciprocal(float x) {
   float r;

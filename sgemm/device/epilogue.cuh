@@ -42,16 +42,6 @@ SGEMM__DEVICE void sgemm__store_vector(const sgemm__args *p, int V, const sgemm_
   sgemm__converge();
 }
 
-/* Stores V results as sgemm__store_vector(), or through the call's epilogue. Kernels with few results a thread call it;
-   the others choose once for all their results, in sgemm__store_tile(). */
-SGEMM__DEVICE void sgemm__store_results(const sgemm__args *p, int V, const sgemm__tile *tile, int row, int col,
-                                        const float *acc) {
-  if (SGEMM__APPLIES_EPILOGUE(p))
-    sgemm__apply_to_vector(p, tile->C, row, col, V, acc);
-  else
-    sgemm__store_vector(p, V, tile, row, col, acc);
-}
-
 /* Stores output vector number `vector` of a thread, V results. The vectors are numbered row by row: TN / V in a row. */
 SGEMM__DEVICE void sgemm__store_thread_vector(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                               const sgemm__thread_tile *own, int vector, const float *acc) {
@@ -60,36 +50,18 @@ SGEMM__DEVICE void sgemm__store_thread_vector(const sgemm__args *p, const sgemm_
                       acc);
 }
 
-/* The same for one vector of a sum, through the call's epilogue if it has one. */
-SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+/* The same, or through the call's epilogue if fused is 1. at: position of the tile in the result. */
+SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm__shape *s, int fused,
+                                               const sgemm__tile *tile, const sgemm__tile_position *at,
                                                const sgemm__thread_tile *own, int vector, const float *acc) {
-  const int i = vector / (s->TN / s->V), j = vector % (s->TN / s->V);
-  sgemm__store_results(p, s->V, tile, own->row + i / s->V * own->row_stride + i % s->V, own->col + j * own->col_stride,
-                       acc);
-}
-
-/* D <- the call's epilogue for the `vectors` output vectors of a thread, V results each. per_row: those in a row of the
-   thread tile. The loop over eight vectors unrolls, because acc lies in registers. */
-SGEMM__DEVICE void sgemm__apply_to_vectors(const sgemm__args *p, int V, const sgemm__tile *tile,
-                                           const sgemm__thread_tile *own, int per_row, int first, int vectors,
-                                           const float *acc) {
-  int vector, i, v;
-  SGEMM__UNROLL
-  for (vector = 0; vector < vectors; vector += SGEMM__EPILOGUE_VECTORS) {
-    const int count = vectors - vector < SGEMM__EPILOGUE_VECTORS ? vectors - vector : SGEMM__EPILOGUE_VECTORS;
-    const sgemm__result_layout l = {own->row, own->col, own->row_stride, own->col_stride, first + vector, V,
-                                    V == 4 ? 2 : 0, (per_row > 1) + (per_row > 2) + (per_row > 4) + (per_row > 8)};
-    float sums[SGEMM__EPILOGUE_VECTORS * 4];
-    SGEMM__UNROLL
-    for (i = 0; i < count; i++) {
-      SGEMM__UNROLL
-      for (v = 0; v < V; v++)
-        sums[i * 4 + v] = acc[(vector + i) * V + v];
-      SGEMM__UNROLL
-      for (v = V; v < 4; v++)
-        sums[i * 4 + v] = 0.0f;
-    }
-    sgemm__apply_wide(p, tile->C, l, count, sums);
+  if (fused) {
+    const int i = vector / (s->TN / s->V), j = vector % (s->TN / s->V);
+    const sgemm__result_vector to =
+        sgemm__result_vector_at(p, at->matrix, at->row + own->row + i / s->V * own->row_stride + i % s->V,
+                                at->col + own->col + j * own->col_stride, s->V);
+    sgemm__apply_epilogue(p, s->V, &to, acc);
+  } else {
+    sgemm__store_thread_vector(p, s, tile, own, vector, acc);
   }
 }
 

@@ -22,8 +22,8 @@ SGEMM__DEVICE int sgemm__slice_offset(const sgemm__shape *s, const sgemm__k_spli
 /* Sums an output vector of 4 results over the sliced-K groups, group 0 first. Without a cluster the sum goes to C. In a
    cluster it replaces the vector of group 0 in shared memory. */
 SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                        const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
-                                        int vector) {
+                                        const sgemm__tile_position *at, const sgemm__thread_tile *own,
+                                        const sgemm__k_split *split, float *shared, int vector) {
   float sum[4], r[4];
   int slice, v;
   sgemm__load_shared4(sum, shared + sgemm__slice_offset(s, split, vector, 0));
@@ -37,7 +37,7 @@ SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape
   if (split->cluster_k > 1)
     sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, 0), sum);
   else
-    sgemm__store_thread_results(p, s, tile, own, vector, sum);
+    sgemm__store_thread_results(p, s, s->fused, tile, at, own, vector, sum);
 }
 
 /* Sums the results over the sliced-K groups and then over the blocks of the cluster, and stores them to C. The sums use
@@ -46,8 +46,8 @@ SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape
    sums each output vector. The loops are unrolled by at most 2: their code runs once, and instruction-cache misses cost
    more than its execution (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                           const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
-                                           const float *acc) {
+                                           const sgemm__tile_position *at, const sgemm__thread_tile *own,
+                                           const sgemm__k_split *split, float *shared, const float *acc) {
   const int vectors = s->TM * s->TN / 4, slice_stride = s->slice_k > vectors ? s->slice_k / vectors : 1;
   const int first = split->slice % slice_stride == 0 ? split->slice / slice_stride : vectors;
   const int step = s->slice_k / slice_stride;
@@ -61,7 +61,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
   sgemm__barrier();
   SGEMM__UNROLL_BY(2)
   for (vector = first; vector < vectors; vector += step)
-    sgemm__reduce_slices(p, s, tile, own, split, shared, vector);
+    sgemm__reduce_slices(p, s, tile, at, own, split, shared, vector);
   if (split->cluster_k > 1) {
     sgemm__cluster_barrier();
     SGEMM__UNROLL_BY(1)
@@ -74,7 +74,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
           for (v = 0; v < 4; v++)
             sum[v] += r[v];
         }
-        sgemm__store_thread_results(p, s, tile, own, vector, sum);
+        sgemm__store_thread_results(p, s, s->fused, tile, at, own, vector, sum);
       }
     }
     sgemm__cluster_barrier(); /* no block exits while others read its shared memory */

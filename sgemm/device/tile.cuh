@@ -11,6 +11,7 @@ typedef struct sgemm__shape {
   int uses_tma;        /* 1: a producer warpgroup copies by tensor maps */
   int a_k_major;       /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
+  int fused;           /* 1: the results go through the call's epilogue */
 } sgemm__shape;
 
 /* The shape of a kernel without a main loop whose threads store one output vector each of a BM x BN tile. */
@@ -33,6 +34,11 @@ typedef struct sgemm__tile {
   float *C;           /* C at (first row, first column) */
   int rows, cols;     /* rows and columns of the tile inside C: 1 to BM, 1 to BN */
 } sgemm__tile;
+
+/* Where a tile lies in the result: its matrix of the batch, and its first row and column. */
+typedef struct sgemm__tile_position {
+  int64_t matrix, row, col;
+} sgemm__tile_position;
 
 SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (int)rest : most; }
 
@@ -76,6 +82,12 @@ SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shap
   tile.rows = sgemm__clip(p->m - row, s->BM);
   tile.cols = sgemm__clip(p->n - col, s->BN);
   return tile;
+}
+
+SGEMM__DEVICE sgemm__tile_position sgemm__tile_position_of(const sgemm__shape *s, sgemm__tile_coord at,
+                                                           int64_t batch) {
+  const sgemm__tile_position position = {batch, (int64_t)at.row * s->BM, (int64_t)at.col * s->BN};
+  return position;
 }
 
 SGEMM__DEVICE sgemm__tile sgemm__tile_by_number(const sgemm__args *p, const sgemm__shape *s, uint32_t number,

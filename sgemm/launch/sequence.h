@@ -32,12 +32,12 @@ static inline sgemm__args sgemm__into_sums(const sgemm__args *args) {
 
 /* Blocks of sgemm_apply_epilogue, whose threads compute 4 elements each. */
 static inline double sgemm__apply_blocks(const sgemm__args *args) {
-  return sgemm__ceil((double)args->m * (double)sgemm__ceil_div(args->n, 4) / SGEMM__REDUCE_THREADS);
+  return sgemm__ceil((double)args->m * (double)sgemm__ceil_div(args->n, 4) / SGEMM__PACK_THREADS);
 }
 static inline sgemm_status sgemm__launch_apply(const sgemm__args *args, sgemm__target *to) {
   return sgemm__emit(
       SGEMM__APPLY_EPILOGUE, 0,
-      sgemm__grid_of((int64_t)sgemm__apply_blocks(args), args->batch, SGEMM__REDUCE_THREADS, 0), args, to);
+      sgemm__grid_of((int64_t)sgemm__apply_blocks(args), args->batch, SGEMM__PACK_THREADS, 0), args, to);
 }
 
 /* The kernel that sums partitions: the logarithm of the columns that a block sums, 2 for up to 4 columns of C, 7 for
@@ -69,6 +69,11 @@ static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *
                      to);
 }
 
+/* The number of a variant's kernel: 2 * (op_a is T) + (op_b is T), and 4 more with an epilogue. */
+static inline int sgemm__kernel_number(const sgemm_variant_info *v, const sgemm__args *args) {
+  return 2 * args->trans_a + args->trans_b + (v->fuses && args->applies_epilogue ? 4 : 0);
+}
+
 /* ---- Stages without TMA ------------------------------------------------------------------------------------------ */
 
 static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
@@ -95,7 +100,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   grid = sgemm__grid_of((int64_t)blocks, args->batch, v->threads, v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
   /* The parameter of kernels without split-K is sgemm__args, the first member of s. */
-  status = sgemm__emit(plan->variant, 2 * args->trans_a + args->trans_b, grid, &s, to);
+  status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &s.gemm), grid, &s, to);
   if (status != SGEMM_SUCCESS || (plan->split_k == 1 && !apply))
     return status;
   return apply ? sgemm__launch_apply(args, to) : sgemm__launch_reduce(args, partials, plan->split_k, to);
@@ -172,15 +177,16 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
                                           const sgemm_device *device, sgemm__target *to) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const sgemm__tma_layout l = sgemm__tma_layout_of(plan, args, p->workspace);
+  const int apply = args->applies_epilogue && !v->fuses; /* in a second kernel */
   sgemm__tma_args t;
   int64_t tiles, waves, reduce_blocks;
   sgemm_status status;
-  t.gemm = *args;
+  t.gemm = apply ? sgemm__into_sums(args) : *args;
   t.partials = l.partials;
   if (!sgemm__tma_countable(plan, args) || !sgemm__schedule_tiles(plan, device, &t))
     return SGEMM_ERROR_GRID;
   reduce_blocks = (int64_t)t.stream_k_tiles * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * t.reduce_threads;
-  if (!sgemm__grid_fits((double)reduce_blocks, 1))
+  if (!sgemm__grid_fits((double)reduce_blocks, 1) || (apply && !sgemm__grid_fits(sgemm__apply_blocks(args), 0)))
     return SGEMM_ERROR_GRID;
   status = sgemm__launch_pack(&l, &t.gemm, to);
   if (status != SGEMM_SUCCESS)
@@ -188,11 +194,11 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   tiles = (int64_t)t.gemm.tiles_m * t.gemm.tiles_n * args->batch;
   waves = t.stream_k_tiles > 0 ? tiles / t.persistent_blocks : sgemm__ceil_div(tiles, t.persistent_blocks);
   waves = waves > t.tiles_per_block ? sgemm__ceil_div(waves, t.tiles_per_block) : 1;
-  status = sgemm__emit(plan->variant, 2 * t.gemm.trans_a + t.gemm.trans_b,
+  status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &t.gemm),
                        sgemm__grid_of(t.persistent_blocks * waves, 1, v->threads, v->shared), &t, to);
-  return status != SGEMM_SUCCESS || reduce_blocks == 0
-             ? status
-             : sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
+  if (status == SGEMM_SUCCESS && reduce_blocks > 0)
+    status = sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
+  return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(args, to) : status;
 }
 
 /* The launches of a strict plan for args, which are those of p or of a slice. fallback_reason: NULL, or the word of a

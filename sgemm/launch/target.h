@@ -83,7 +83,8 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
       SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
 #undef SGEMM__X
 #undef SGEMM__Y
-  static const char suffixes[4][4] = {"_nn", "_nt", "_tn", "_tt"};
+  static const char suffixes[8][16] = {"_nn",          "_nt",          "_tn",          "_tt",
+                                      "_epilogue_nn", "_epilogue_nt", "_epilogue_tn", "_epilogue_tt"};
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel);
   launch->part = v != NULL ? v->stage_name : kernel < SGEMM__SPLIT ? "host" : "tensor";
   snprintf(launch->kernel, sizeof launch->kernel, "%s%s", v != NULL ? v->name : others[kernel - SGEMM_VARIANT_COUNT],

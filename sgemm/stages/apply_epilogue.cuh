@@ -1,22 +1,24 @@
-/* sgemm/stages/apply_epilogue.cuh: the second kernel of the stages that do not fuse the epilogue. */
+/* sgemm/stages/apply_epilogue.cuh: the second kernel of variants without kernels that apply an epilogue. */
 #ifndef SGEMM_STAGES_APPLY_EPILOGUE_CUH
 #define SGEMM_STAGES_APPLY_EPILOGUE_CUH
 
 /* D <- the expression of the call's epilogue. D holds the sums of products. A thread computes 4 elements of a row. */
 SGEMM__DEVICE void sgemm__apply_to_matrix(const sgemm__args *p, int threads) {
-  const int64_t per_row = (p->n + 3) / 4, number = (int64_t)sgemm__block_x() * threads + sgemm__thread();
-  const int64_t row = number / per_row, col = (number - row * per_row) * 4;
-  float *D = p->C + sgemm__block_yz() * p->stride_c + row * p->ldc + col;
+  const uint64_t per_row = (uint64_t)(p->n + 3) / 4;
+  const uint64_t number = (uint64_t)sgemm__block_x() * (uint64_t)threads + (uint64_t)sgemm__thread();
+  const uint64_t row = number / per_row;
+  const sgemm__result_vector at =
+      sgemm__result_vector_at(p, sgemm__block_yz(), (int64_t)row, (int64_t)(number - row * per_row) * 4, 4);
   float sums[4] = {0.0f};
   sgemm__pdl_wait();
-  if (row >= p->m || !sgemm__has_work(p))
+  if (at.exist <= 0 || !sgemm__has_work(p))
     return;
-  sgemm__load_values(sums, D, sgemm__clip(p->n - col, 4));
-  sgemm__apply_to_vector(p, D, 0, 0, 4, sums);
+  sgemm__load_values(sums, p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col, 4, at.exist);
+  sgemm__apply_epilogue(p, 4, &at, sums);
 }
 
-SGEMM__GLOBAL(sgemm_apply_epilogue, SGEMM__REDUCE_THREADS, 8, sgemm__args) {
-  sgemm__apply_to_matrix(&args, SGEMM__REDUCE_THREADS);
+SGEMM__GLOBAL(sgemm_apply_epilogue, SGEMM__PACK_THREADS, 4, sgemm__args) {
+  sgemm__apply_to_matrix(&args, SGEMM__PACK_THREADS);
 }
 
 #endif /* SGEMM_STAGES_APPLY_EPILOGUE_CUH */

@@ -89,7 +89,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   /* Epilogue. */
   SGEMM__UNROLL
   for (i = 0; i < s->TM; i++)
-    sgemm__store_results(p, 1, &tile, row + i, col, acc + i);
+    sgemm__store_vector(p, 1, &tile, row + i, col, acc + i);
 }
 
 #define SGEMM__KERNEL_direct(stage, name, blocks, ...)                                                                 \

@@ -140,7 +140,7 @@ SGEMM__DEVICE void sgemm__gemv_sum(const sgemm__args *p, const sgemm__tile *tile
       return;
   }
   if (t < extent)
-    sgemm__store_results(p, 1, tile, matrix_is_b ? 0 : t, matrix_is_b ? t : 0, &sum);
+    sgemm__store_vector(p, 1, tile, matrix_is_b ? 0 : t, matrix_is_b ? t : 0, &sum);
 }
 
 /* Sums the sliced-K groups and stores the results. The first sum is over the lanes of a warp that have partial sums of

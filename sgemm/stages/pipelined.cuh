@@ -59,14 +59,14 @@ SGEMM__DEVICE void sgemm__multiply_step(float *acc, const float *a, const float 
    x 8 results per thread and without sliced-K multiply all results by alpha first and load C eight vectors at a time.
    This order makes the other variants slower (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
 SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                          const sgemm__thread_tile *own, const sgemm__k_split *split, float *shared,
-                                          float *acc) {
+                                          const sgemm__tile_position *at, const sgemm__thread_tile *own,
+                                          const sgemm__k_split *split, float *shared, float *acc) {
   int i;
   SGEMM__UNROLL
   for (i = 0; i < (SGEMM__ACCUMULATOR_SETS(s->slice_k) - 1) * s->TM * s->TN; i++)
     acc[i] += acc[s->TM * s->TN + i];
   if (s->slice_k > 1) {
-    sgemm__reduce_and_store(p, s, tile, own, split, shared, acc);
+    sgemm__reduce_and_store(p, s, tile, at, own, split, shared, acc);
   } else if (s->TM * s->TN == 64) {
     const sgemm__args unscaled = sgemm__unscaled(p);
     SGEMM__UNROLL
@@ -118,7 +118,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
      with op NN, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
   const int prefetch = sgemm__unconditional_prefetch((s->TM * s->TN != 64 || s->BK < 16) &&
                                                      !(s->BM > s->BN && s->a_k_major && !s->b_k_major));
-  sgemm__tile tile = sgemm__tile_of_block(p, s, cluster_k > 1 ? block_in_partition / cluster_k : block_in_partition);
+  const uint32_t number = cluster_k > 1 ? block_in_partition / cluster_k : block_in_partition; /* of the tile */
+  sgemm__tile tile = sgemm__tile_of_block(p, s, number);
   /* Tile pointers. */
   sgemm__loader load_a = sgemm__copy_loader_of(s, SGEMM__A_K_VECTORS(s), s->BM, s->a_k_major,
                                                tile.A + begin * (s->a_k_major ? 1 : p->lda), p->lda, tile.rows);
@@ -163,7 +164,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     }
   }
   /* Epilogue. */
-  sgemm__store_pipelined(p, s, &tile, &own, &split, shared, acc);
+  const sgemm__tile_position at = sgemm__tile_position_of(s, sgemm__rasterize(p, number), sgemm__block_yz());
+  sgemm__store_pipelined(p, s, &tile, &at, &own, &split, shared, acc);
 }
 
 #define SGEMM__KERNEL_PIPELINED(stage, name, blocks, ...)                                                              \

@@ -21,8 +21,9 @@ SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int thr
   SGEMM__UNROLL_BY(16)
   for (i = 0; i < args->partitions; i++)
     sum += sgemm__load_result(partial + i * args->split_stride);
-  if (SGEMM__APPLIES_EPILOGUE(p)) {
-    sgemm__apply_to_vector(p, C, 0, 0, 1, &sum);
+  if (p->applies_epilogue) {
+    const sgemm__result_vector at = sgemm__result_vector_at(p, sgemm__block_yz(), row, col, 1);
+    sgemm__apply_epilogue(p, 1, &at, &sum);
     return;
   }
   sum = sgemm__scale(p, sum);

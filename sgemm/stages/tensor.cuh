@@ -226,24 +226,26 @@ SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, floa
   }
 }
 
-/* D <- the call's epilogue for a thread's results in 16 rows and `columns` columns, as sgemm__tensor_store_rows().
-   tile: address of the tile's first element in D. (row, col): the thread's first result in the tile. */
-SGEMM__DEVICE void sgemm__tensor_apply_rows(const sgemm__args *p, const float *tile, int row, int col, int columns,
-                                            const float *scales, const float *acc) {
-  const int per_row = columns / 8, log2_per_row = per_row == 8 ? 3 : per_row == 16 ? 4 : per_row == 32 ? 5 : 2; /* pairs */
-  int first, i;
+/* D <- the call's epilogue for a thread's results in 16 rows and `columns` columns, as sgemm__tensor_store_rows(). (row,
+   col): the thread's first result in matrix `matrix`. The loop reads the sums from local memory, so that its code is
+   there once. */
+SGEMM__DEVICE void sgemm__tensor_apply_rows(const sgemm__tensor_args *args, int64_t matrix, int64_t row, int64_t col,
+                                            int columns, const float *scales, const float *acc) {
+  const sgemm__args *p = &args->gemm;
+  float sums[128]; /* at most 256 columns: pairs in the order of columns, the two rows of each one after the other */
+  int g, j;
   SGEMM__UNROLL
-  for (first = 0; first < 2 * per_row; first += SGEMM__EPILOGUE_VECTORS) {
-    const sgemm__result_layout l = {row, col, 8, 8, first, 2, 0, log2_per_row};
-    float sums[SGEMM__EPILOGUE_VECTORS * 4] = {0.0f};
+  for (g = 0; g < columns / 16; g++) {
+    float scale[4];
+    sgemm__load_global4(scale, scales + g * 16);
     SGEMM__UNROLL
-    for (i = 0; i < SGEMM__EPILOGUE_VECTORS && first + i < 2 * per_row; i++) {
-      const int r = (first + i) / per_row, q = (first + i) % per_row;
-      const float *pair = acc + q / 2 * 8 + q % 2 * 4 + r * 2, *scale = scales + q / 2 * 16 + q % 2 * 2;
-      sums[i * 4] = pair[0] * sgemm__load_global(scale);
-      sums[i * 4 + 1] = pair[1] * sgemm__load_global(scale + 1);
-    }
-    sgemm__apply_wide(p, tile, l, i, sums);
+    for (j = 0; j < 8; j++)
+      sums[g * 8 + j] = acc[g * 8 + j] * scale[j / 4 * 2 + j % 2];
+  }
+  SGEMM__UNROLL_BY(1)
+  for (j = 0; j < columns / 4; j++) {
+    const sgemm__result_vector to = sgemm__result_vector_at(p, matrix, row + j % 2 * 8, col + j / 2 * 8, 2);
+    sgemm__apply_epilogue(p, 2, &to, sums + j * 2);
   }
 }
 
@@ -258,9 +260,8 @@ SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sge
   const float *scales = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
   float *C = p->C + unit->batch * p->stride_c + unit->partition * args->split_stride + (row + lane / 4) * p->ldc + col +
              lane % 4 * 2;
-  if (SGEMM__APPLIES_EPILOGUE(p))
-    sgemm__tensor_apply_rows(p, p->C + unit->batch * p->stride_c + unit->row * p->ldc + unit->col, tile_row + lane / 4,
-                             tile_col + lane % 4 * 2, columns, scales, acc);
+  if (p->applies_epilogue)
+    sgemm__tensor_apply_rows(args, unit->batch, row + lane / 4, col + lane % 4 * 2, columns, scales, acc);
   else if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
     sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 1, 0, acc);
   else if (p->beta == 0.0f)
