@@ -138,11 +138,9 @@
   X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")
 
 /* SGEMM__FUSED_<kernel name> marks the variants with four kernels more, <name>_epilogue_nn and so on, which apply the
-   epilogue of a call to the results in registers. With the other variants a second kernel applies it to D. A variant of
-   each size of results is marked; all of them would take more than a third of the compile time
-   (docs/notebook/epilogues.md). */
-#define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
-#define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
+   epilogue of a call to the results in registers. They run every call, in place and without workspace too. With the
+   other variants a second kernel applies the epilogue to D, or the kernel that sums partial results does: a large tile
+   whose threads evaluate an expression at its end loses more time than that (docs/notebook/epilogues.md). */
 #define SGEMM__FUSED_sgemm_splitk_32x32x64_4x4 ~, 1
 
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the

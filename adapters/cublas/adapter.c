@@ -40,7 +40,6 @@ sgemm_cublas__call sgemm_cublas__call_of(const char *function, int transa, int t
   call.p.ldc = ldc;
   call.alpha = alpha;
   call.beta = beta;
-  call.bias = NULL;
   call.stream = NULL;
   call.pedantic = 0;
   call.path = SGEMM_CUBLAS_PATH_STRICT;
@@ -115,15 +114,9 @@ static int can_fall_back(sgemm_status status, const sgemm_cublas__call *call) {
          (status == SGEMM_ERROR_GRID && call->p.mode == SGEMM_STRICT);
 }
 
-/* A bias is written to C, to which the product adds itself. */
 sgemm_status sgemm_cublas__compute(const sgemm_cublas__call *call, float *C) {
   sgemm_params p = call->p;
   p.C = C;
-  if (call->bias != NULL) {
-    const sgemm_status status = sgemm_cublas__fill_columns(call->bias, p.m, p.n, C, p.ldc, call->stream);
-    if (status != SGEMM_SUCCESS)
-      return status;
-  }
   return sgemm_run(&p, call->stream);
 }
 
@@ -148,7 +141,7 @@ int sgemm_cublas__offer(sgemm_cublas__call *call) {
   sgemm_cublas__pass_if(p->m == 0 || p->n == 0 || p->k == 0 || p->batch == 0, SGEMM_CUBLAS_PATH_EMPTY, call);
   if (call->path == SGEMM_CUBLAS_PATH_STRICT) {
     p->alpha = *(const float *)call->alpha;
-    p->beta = call->bias != NULL ? 1.0f : *(const float *)call->beta;
+    p->beta = *(const float *)call->beta;
     p->mode = call->pedantic ? SGEMM_STRICT : settings->mode;
     p->workspace_bytes = SGEMM_WORKSPACE_AUTO;
     sgemm_cublas__pass_if(sgemm_check(p) != SGEMM_SUCCESS, SGEMM_CUBLAS_PATH_ARGUMENTS, call);

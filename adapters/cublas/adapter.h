@@ -11,7 +11,6 @@ typedef struct sgemm_cublas__call {
   const char *function;
   sgemm_params p;           /* column-major; alpha, beta, mode and workspace are set by the offer */
   const void *alpha, *beta; /* the program's pointers, to floats on the host if path is still STRICT at the offer */
-  const float *bias;        /* m elements that are added to every column of C, only with beta 0; NULL: none */
   sgemm_stream stream;
   int pedantic;            /* 1: strict, whatever SGEMM_CUBLAS_MODE says */
   sgemm_cublas__path path; /* STRICT; or why the call passes to cuBLAS, the first reason that was found */

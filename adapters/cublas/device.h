@@ -10,11 +10,6 @@
 extern "C" {
 #endif
 
-/* Writes the m elements of `column` to each of the n columns of C (m x n, column-major, leading dimension ldc), in
-   stream order. m and n are positive. Returns SGEMM_SUCCESS, or SGEMM_ERROR_CUDA + e. */
-sgemm_status sgemm_cublas__fill_columns(const float *column, int64_t m, int64_t n, float *C, int64_t ldc,
-                                        sgemm_stream stream);
-
 /* Memory for results that nobody reads, and a clock of the stream. */
 typedef struct sgemm_cublas__bench {
   float *C;

@@ -57,18 +57,37 @@ static int is_size(const layout *l, int64_t rows, int64_t columns, int64_t batch
   return l->rows == (uint64_t)rows && l->columns == (uint64_t)columns && l->batch == batch;
 }
 
-/* Reads the epilogue. Makes the call pass unless there is none, or a bias in fp32. */
+/* Reads the epilogue. Makes the call pass unless it is none, ReLU or GELU by tanh, each without a bias or with one in
+   fp32. */
 static void read_epilogue(cublasLtMatmulDesc_t desc, sgemm_cublas__call *call) {
   const int32_t epilogue = number_of(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, -1);
-  if (epilogue == CUBLASLT_EPILOGUE_BIAS) {
-    const int32_t type = number_of(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, -1);
-    call->bias = (const float *)pointer_of(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  const int has_bias = epilogue > 0 && (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
+  const int32_t type = has_bias ? number_of(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, -1) : CUDA_R_32F;
+  const float *bias = has_bias ? (const float *)pointer_of(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER) : NULL;
+  switch (epilogue) {
+  case CUBLASLT_EPILOGUE_DEFAULT:
+    return;
+  case CUBLASLT_EPILOGUE_BIAS:
+    call->p.epilogue = SGEMM_EPILOGUE_bias;
     call->function = "cublasLtMatmul with bias";
-    sgemm_cublas__pass_if(type != CUDA_R_32F && type != -1, SGEMM_CUBLAS_PATH_TYPE, call);
+    break;
+  case CUBLASLT_EPILOGUE_RELU:
+  case CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_BIAS:
+    call->p.epilogue = SGEMM_EPILOGUE_relu;
+    call->function = has_bias ? "cublasLtMatmul with bias, ReLU" : "cublasLtMatmul with ReLU";
+    break;
+  case CUBLASLT_EPILOGUE_GELU:
+  case CUBLASLT_EPILOGUE_GELU | CUBLASLT_EPILOGUE_BIAS:
+    call->p.epilogue = SGEMM_EPILOGUE_gelu;
+    call->function = has_bias ? "cublasLtMatmul with bias, GELU" : "cublasLtMatmul with GELU";
+    break;
+  default:
+    sgemm_cublas__pass_if(1, SGEMM_CUBLAS_PATH_EPILOGUE, call);
+    return;
   }
-  sgemm_cublas__pass_if(epilogue != CUBLASLT_EPILOGUE_DEFAULT &&
-                            (epilogue != CUBLASLT_EPILOGUE_BIAS || call->p.batch != 1 || call->bias == NULL ||
-                             (uintptr_t)call->bias % sizeof(float) != 0),
+  call->p.vec_m = bias; /* column-major: a bias for each row */
+  sgemm_cublas__pass_if(type != CUDA_R_32F && type != -1, SGEMM_CUBLAS_PATH_TYPE, call);
+  sgemm_cublas__pass_if(has_bias && (call->p.batch != 1 || bias == NULL || (uintptr_t)bias % sizeof(float) != 0),
                         SGEMM_CUBLAS_PATH_EPILOGUE, call);
 }
 
@@ -117,7 +136,6 @@ static sgemm_cublas__call matmul_call(cublasLtMatmulDesc_t desc, const void *alp
                             !is_size(c, m, n, d->batch),
                         SGEMM_CUBLAS_PATH_ARGUMENTS, &call);
   if (call.path == SGEMM_CUBLAS_PATH_STRICT && *(const float *)beta != 0.0f) { /* beta is on the host */
-    sgemm_cublas__pass_if(call.bias != NULL, SGEMM_CUBLAS_PATH_EPILOGUE, &call);
     sgemm_cublas__pass_if(C != D || c->ld != d->ld || (d->batch > 1 && c->stride != d->stride),
                           SGEMM_CUBLAS_PATH_OUT_OF_PLACE, &call);
   }

@@ -27,7 +27,7 @@ SGEMM_EPILOGUES(SGEMM__X)
 typedef struct sgemm__epilogue_values {
   float sum[4], c[4], vec_m[4], vec_n[4], bias[4], e[4], aux[4];
   float s, t;
-  int64_t row, col; /* of the first element, row-major */
+  int64_t row, col; /* of the first element in the row-major result */
   int col_major;    /* 1: the caller's matrices are column-major: its row is the column here */
 } sgemm__epilogue_values;
 
@@ -77,8 +77,6 @@ SGEMM__DEVICE void sgemm__store_values(float *p, const float *r, int width, int 
   int v;
   if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0) {
     sgemm__store_global4(p, r);
-  } else if (width == 2 && exist == 2 && (uintptr_t)p % 8 == 0) {
-    sgemm__store_global2(p, r[0], r[1]);
   } else {
     SGEMM__UNROLL
     for (v = 0; v < width; v++)
@@ -88,8 +86,7 @@ SGEMM__DEVICE void sgemm__store_values(float *p, const float *r, int width, int 
   sgemm__converge();
 }
 
-/* The first element of an output vector in the result of the call, and its elements that exist, not above 0 if none
-   does. */
+/* A vector of up to 4 results in a row of the result, and how many of its elements exist, not above 0 if none does. */
 typedef struct sgemm__result_vector {
   int64_t matrix, row, col;
   int exist;
@@ -105,7 +102,7 @@ SGEMM__DEVICE sgemm__result_vector sgemm__result_vector_at(const sgemm__args *p,
   return at;
 }
 
-/* Loads the elements of the caller's vectors for an output vector; an absent vector is zeros. */
+/* Loads the elements of the caller's vectors; an absent vector is zeros. */
 SGEMM__DEVICE void sgemm__load_biases(const sgemm__epilogue_args *e, int width, const sgemm__result_vector *at,
                                       sgemm__epilogue_values *values) {
   float along_m = 0.0f, along_n[4] = {0.0f};
@@ -123,11 +120,9 @@ SGEMM__DEVICE void sgemm__load_biases(const sgemm__epilogue_args *e, int width, 
   }
 }
 
-/* D <- the expression of the call's epilogue for an output vector, `width` elements of a row, a literal. sums: the sums
-   of products.
-     The function is inlined, so that the fields of p are operands in constant memory: loaded through a pointer they
-     would be loaded again after each store to D. Its code is short, because it misses the instruction cache at each end
-     of a tile; kernels with several vectors call it in a loop that is not unrolled (docs/notebook/epilogues.md). */
+/* D <- the expression of the call's epilogue for a vector of results. sums: the sums of products. width: a literal. The
+   function is inlined, so that the fields of p are operands in constant memory: loaded through a pointer they would be
+   loaded again after each store to D. */
 SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const sgemm__result_vector *at,
                                          const float *sums) {
   const sgemm__epilogue_args *e = &p->epilogue;

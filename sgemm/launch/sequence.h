@@ -21,23 +21,43 @@ static inline sgemm__args sgemm__into_partitions(const sgemm__args *args, float 
 
 /* ---- Epilogue ---------------------------------------------------------------------------------------------------- */
 
-/* Args whose results are the sums of products, in D: sgemm_apply_epilogue reads them. */
-static inline sgemm__args sgemm__into_sums(const sgemm__args *args) {
-  sgemm__args into = *args;
-  into.alpha = 1.0f;
-  into.beta = 0.0f;
-  into.applies_epilogue = 0;
-  return into;
+/* 1 if a second kernel applies the epilogue to the results of a plan's first kernels. */
+static inline int sgemm__applies_after(const sgemm_plan *plan, const sgemm__args *args) {
+  return args->applies_epilogue && plan->split_k == 1 &&
+         (plan->tensor != SGEMM_TENSOR_VARIANT_NONE || !sgemm__variant_get(plan->variant)->fuses);
 }
 
-/* Blocks of sgemm_apply_epilogue, whose threads compute 4 elements each. */
+/* 1 if the kernels before sgemm_apply_epilogue compute alpha * sum + beta * C instead of the sums of products: C is D,
+   and the sums would take its place before it is read. See sgemm__can_apply_after(). */
+static inline int sgemm__scales_before(const sgemm__args *args) {
+  return sgemm__epilogue_reads_c(args) && args->epilogue.C == args->C;
+}
+
+/* Args of kernels before sgemm_apply_epilogue. */
+static inline sgemm__args sgemm__before_epilogue(const sgemm__args *args) {
+  sgemm__args before = *args;
+  before.applies_epilogue = 0;
+  if (!sgemm__scales_before(args)) {
+    before.alpha = 1.0f;
+    before.beta = 0.0f;
+  }
+  return before;
+}
+
+/* Blocks of sgemm_apply_epilogue. */
 static inline double sgemm__apply_blocks(const sgemm__args *args) {
-  return sgemm__ceil((double)args->m * (double)sgemm__ceil_div(args->n, 4) / SGEMM__PACK_THREADS);
+  return sgemm__ceil((double)sgemm__ceil_div(args->m, SGEMM__APPLY_ROWS) * (double)sgemm__ceil_div(args->n, 4) /
+                     SGEMM__APPLY_THREADS);
 }
 static inline sgemm_status sgemm__launch_apply(const sgemm__args *args, sgemm__target *to) {
-  return sgemm__emit(
-      SGEMM__APPLY_EPILOGUE, 0,
-      sgemm__grid_of((int64_t)sgemm__apply_blocks(args), args->batch, SGEMM__PACK_THREADS, 0), args, to);
+  sgemm__args after = *args;
+  if (sgemm__scales_before(args)) {
+    after.alpha = 1.0f;
+    after.beta = 0.0f;
+  }
+  return sgemm__emit(SGEMM__APPLY_EPILOGUE, 0,
+                     sgemm__grid_of((int64_t)sgemm__apply_blocks(args), args->batch, SGEMM__APPLY_THREADS, 0), &after,
+                     to);
 }
 
 /* The kernel that sums partitions: the logarithm of the columns that a block sums, 2 for up to 4 columns of C, 7 for
@@ -81,7 +101,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(args->m, v->BM), tiles_n = sgemm__ceil_div(args->n, v->BN);
   const double blocks = (double)tiles_m * (double)tiles_n * plan->cluster_k * plan->split_k;
-  const int apply = args->applies_epilogue && !v->fuses && plan->split_k == 1; /* in a second kernel */
+  const int apply = sgemm__applies_after(plan, args);
   float *partials = (float *)p->workspace;
   sgemm__split_k_args s;
   sgemm__grid grid;
@@ -91,7 +111,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
       (apply && !sgemm__grid_fits(sgemm__apply_blocks(args), 0)))
     return SGEMM_ERROR_GRID;
   s.gemm = plan->split_k > 1 ? sgemm__into_partitions(args, partials, plan->split_k)
-           : apply           ? sgemm__into_sums(args)
+           : apply           ? sgemm__before_epilogue(args)
                              : *args;
   s.gemm.tiles_m = (uint32_t)tiles_m;
   s.gemm.tiles_n = (uint32_t)tiles_n;
@@ -177,11 +197,11 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
                                           const sgemm_device *device, sgemm__target *to) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const sgemm__tma_layout l = sgemm__tma_layout_of(plan, args, p->workspace);
-  const int apply = args->applies_epilogue && !v->fuses; /* in a second kernel */
+  const int apply = sgemm__applies_after(plan, args);
   sgemm__tma_args t;
   int64_t tiles, waves, reduce_blocks;
   sgemm_status status;
-  t.gemm = apply ? sgemm__into_sums(args) : *args;
+  t.gemm = apply ? sgemm__before_epilogue(args) : *args;
   t.partials = l.partials;
   if (!sgemm__tma_countable(plan, args) || !sgemm__schedule_tiles(plan, device, &t))
     return SGEMM_ERROR_GRID;
@@ -308,6 +328,8 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
   const uint32_t *strict_reason = words + SGEMM__WORD_STRICT;
   sgemm__tensor_args t = sgemm__tensor_args_of(plan, l, slice, adds_to_report, words);
   sgemm_plan fallback = sgemm__plain_plan(plan->variant);
+  const int apply = sgemm__applies_after(plan, &slice->args);
+  sgemm__args strict = slice->args;
   sgemm_status status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
   fallback.cluster_k = plan->cluster_k;
   if (status != SGEMM_SUCCESS)
@@ -316,6 +338,8 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
     t.gemm = sgemm__into_partitions(&slice->args, l->partials, t.split_k);
     t.split_stride = sgemm__partition_floats(&slice->args);
   }
+  if (apply)
+    t.gemm = strict = sgemm__before_epilogue(&slice->args);
   status = sgemm__launch_tensor(plan->tensor, &t, device, to);
   if (status == SGEMM_SUCCESS && plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE)
     status = sgemm__launch_full_range(plan, l, t, words, device, to);
@@ -324,7 +348,9 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
     reduce.fallback_reason = strict_reason;
     status = sgemm__launch_reduce(&reduce, l->partials, t.split_k, to);
   }
-  return status != SGEMM_SUCCESS ? status : sgemm__run_strict(&fallback, p, slice->args, device, strict_reason, to);
+  if (status == SGEMM_SUCCESS)
+    status = sgemm__run_strict(&fallback, p, strict, device, strict_reason, to);
+  return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(&slice->args, to) : status;
 }
 
 /* The launches of a tensor plan: those of each slice, one after the other. alpha and k are not 0. */
@@ -339,7 +365,8 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm
   if (!sgemm__tensor_tiles_fit(plan->tensor, &whole) || !sgemm__tensor_tiles_fit(plan->tensor_fallback, &whole) ||
       (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE &&
        !sgemm__grid_fits(sgemm__full_range_row_blocks(&l, slices.k), 0)) ||
-      (!sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0) && plan->split_k > 1))
+      (!sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0) && plan->split_k > 1) ||
+      (!sgemm__grid_fits(sgemm__apply_blocks(&whole), 0) && whole.applies_epilogue))
     return SGEMM_ERROR_GRID;
   for (number = 0; number < count && status == SGEMM_SUCCESS; number++) {
     const sgemm__slice slice = sgemm__slice_at(&slices, &whole, number);

@@ -78,6 +78,11 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   return q;
 }
 
+/* Clocks of the second kernel that applies an epilogue: a launch, and 4 bytes read and 4 bytes written of each result. */
+static inline double sgemm__apply_cost(const sgemm__problem *q, const sgemm__calibration *c) {
+  return c->split_k + q->m * q->n * q->batch * 8.0 * q->dram_byte / SGEMM__COST_L2_SHARE;
+}
+
 /* What the estimate needs of a variant and its own calibration constants, computed once for all its plans. */
 typedef struct sgemm__candidate {
   const sgemm_variant_info *v;
@@ -188,7 +193,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
   r.slots = q->sms * v->resident;
   r.steps = sgemm__ceil(q->k / v->BK);
-  r.apply = q->args.applies_epilogue && !v->fuses ? c->split_k + q->m * q->n * q->batch * 8.0 * q->dram_byte : 0.0;
+  r.apply = q->args.applies_epilogue && !v->fuses ? sgemm__apply_cost(q, c) : 0.0;
   r.lower_bound = c->launch + (v->uses_tma ? q->must_pack : 0.0) +
                   sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.overhead, q->dram);
   return r;
@@ -208,7 +213,8 @@ static inline int sgemm__summed_parts(const sgemm_plan *plan) {
    split-K partitions applies the epilogue too. */
 static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
   const int parts = sgemm__summed_parts(plan);
-  return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : r->apply);
+  return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : 0.0) +
+         (plan->split_k == 1 ? r->apply : 0.0);
 }
 
 /* How a plan's blocks fill the device. */
@@ -367,7 +373,8 @@ static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_para
                               (2.0 + (plan->split_k > 1) +
                                (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2.0 : 0.0)) +
                           splits;
-  return launches * SGEMM__COST_TENSOR_LAUNCH + splits * SGEMM__COST_SPLIT + bytes * byte +
+  return launches * SGEMM__COST_TENSOR_LAUNCH +
+         (q->args.applies_epilogue && plan->split_k == 1 ? sgemm__apply_cost(q, &sgemm__h200) : 0.0) + splits * SGEMM__COST_SPLIT + bytes * byte +
          sgemm__tensor_tiles_cost(plan, device, q, &s) +
          results * byte * (slices_k * (2.0 + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0)) - (q->args.beta == 0.0f));
 }

@@ -88,7 +88,6 @@ typedef struct sgemm__tile_descriptor {
   int rows, cols; /* rows and columns of the tile that lie inside C; rows = 0: the block has no further unit */
   int steps;      /* steps of a consumer warp's main loop, SGEMM__BOX of k each */
   int full;       /* 1: the fast store of sgemm__store_lanes() applies, see sgemm__is_full_tile() */
-  uint32_t matrix, tile_row, tile_col; /* kernels with an epilogue: the tile's place in the result */
 } sgemm__tile_descriptor;
 
 #define SGEMM__DESCRIPTORS 8 /* slots in shared memory: bufs + 2 or more, see sgemm__produce_tiles() */
@@ -119,12 +118,6 @@ SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shap
   descriptor->steps = unit->iterations * (s->BK / (s->slice_k / 4) / SGEMM__BOX) -
                       sgemm__skips_last_half(args, s, unit);
   descriptor->full = partial || sgemm__is_full_tile(p, s, &tile);
-  if (s->fused) {
-    const sgemm__tile_coord at = sgemm__rasterize(p, unit->tile);
-    descriptor->matrix = unit->matrix;
-    descriptor->tile_row = at.row;
-    descriptor->tile_col = at.col;
-  }
 }
 
 /* C <- alpha * (sum of the partial tiles of a stream-K tile) + beta * C. A block computes 4 * threads /
@@ -155,8 +148,6 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
   const uint32_t number = sgemm__data_parallel_tiles(args) + index, tiles = p->tiles_m * p->tiles_n;
   const uint32_t matrix = number < tiles ? 0 : number / tiles;
   const sgemm__tile tile = sgemm__tile_by_number(p, &s, number - matrix * tiles, matrix);
-  const sgemm__tile_position position =
-      sgemm__tile_position_of(&s, sgemm__rasterize(p, number - matrix * tiles), matrix);
   const int row = (int)(at >> sgemm__log2((uint32_t)args->BN));
   const sgemm__thread_tile own = {row, (int)at - row * args->BN, 0, 0, 0};
   const float *next = args->partials + (int64_t)from * 2 * tile_floats + at;
@@ -194,7 +185,7 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
     }
   }
   if (group == 0)
-    sgemm__store_thread_results(p, &s, p->applies_epilogue, &tile, &position, &own, 0, sum);
+    sgemm__store_tile(p, &s, &tile, &own, sum);
 }
 
 #if SGEMM__PART_HOST

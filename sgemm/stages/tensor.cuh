@@ -226,29 +226,6 @@ SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, floa
   }
 }
 
-/* D <- the call's epilogue for a thread's results in 16 rows and `columns` columns, as sgemm__tensor_store_rows(). (row,
-   col): the thread's first result in matrix `matrix`. The loop reads the sums from local memory, so that its code is
-   there once. */
-SGEMM__DEVICE void sgemm__tensor_apply_rows(const sgemm__tensor_args *args, int64_t matrix, int64_t row, int64_t col,
-                                            int columns, const float *scales, const float *acc) {
-  const sgemm__args *p = &args->gemm;
-  float sums[128]; /* at most 256 columns: pairs in the order of columns, the two rows of each one after the other */
-  int g, j;
-  SGEMM__UNROLL
-  for (g = 0; g < columns / 16; g++) {
-    float scale[4];
-    sgemm__load_global4(scale, scales + g * 16);
-    SGEMM__UNROLL
-    for (j = 0; j < 8; j++)
-      sums[g * 8 + j] = acc[g * 8 + j] * scale[j / 4 * 2 + j % 2];
-  }
-  SGEMM__UNROLL_BY(1)
-  for (j = 0; j < columns / 4; j++) {
-    const sgemm__result_vector to = sgemm__result_vector_at(p, matrix, row + j % 2 * 8, col + j / 2 * 8, 2);
-    sgemm__apply_epilogue(p, 2, &to, sums + j * 2);
-  }
-}
-
 /* The epilogue of a warp for 16 rows and `columns` columns of a tile, from (tile_row, tile_col) on. */
 SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit, int tile_row,
                                        int tile_col, int columns, const float *acc) {
@@ -260,9 +237,7 @@ SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sge
   const float *scales = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
   float *C = p->C + unit->batch * p->stride_c + unit->partition * args->split_stride + (row + lane / 4) * p->ldc + col +
              lane % 4 * 2;
-  if (p->applies_epilogue)
-    sgemm__tensor_apply_rows(args, unit->batch, row + lane / 4, col + lane % 4 * 2, columns, scales, acc);
-  else if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
+  if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
     sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 1, 0, acc);
   else if (p->beta == 0.0f)
     sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 0, acc);

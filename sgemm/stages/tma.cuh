@@ -107,12 +107,9 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
                                      sgemm__mbarrier *empty, const sgemm__tile_descriptor *descriptor, float *acc) {
   const sgemm__args *p = &args->gemm;
   const int buffer = s->BK * s->BM + s->BK * s->BN; /* floats */
-  const sgemm__tile_coord coord = {descriptor->tile_row, descriptor->tile_col};
-  const sgemm__tile_position at = sgemm__tile_position_of(s, coord, descriptor->matrix);
-  const int count = s->TM / 2 / (s->slice_k / 4); /* rows of a lane's sums that the warp stores */
   sgemm__tile tile;
   sgemm__args out;
-  int last, first;
+  int last;
   out = *p;
   tile.A = tile.B = NULL;
   tile.C = p->C + descriptor->offset;
@@ -126,20 +123,11 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
   }
   if (s->slice_k > 4) {
     last = i > 0 ? i - 1 : s->bufs - 1;
-    sgemm__reduce_warps(s, shared + last * buffer, acc);
-    first = sgemm__thread() / 32 / (s->BM / s->WM * (s->BN / s->WN)) * count;
-    if (s->fused && !descriptor->partial)
-      sgemm__apply_to_lane_rows(p, s, &at, first, count, acc);
-    else
-      sgemm__store_lane_rows(&out, s, &tile, first, count, acc);
+    sgemm__reduce_warps_and_store(&out, s, &tile, shared + last * buffer, acc);
     sgemm__fence_proxy_async();
     sgemm__mbarrier_arrive_warp(empty + last, 1);
   } else {
-    sgemm__reduce_lanes(s, acc);
-    if (s->fused && !descriptor->partial)
-      sgemm__apply_to_lane_rows(p, s, &at, 0, s->TM / 2, acc);
-    else
-      sgemm__store_lanes(&out, s, &tile, descriptor->full, acc);
+    sgemm__store_lanes(&out, s, &tile, descriptor->full, acc);
   }
 }
 

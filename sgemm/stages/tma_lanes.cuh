@@ -201,11 +201,12 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
   }
 }
 
-/* Stores the sums of the lanes. C <- alpha * sums + beta * C. full: see sgemm__is_full_tile(). */
+/* Adds the sums of the lanes and stores the results. C <- alpha * sums + beta * C. full: see sgemm__is_full_tile(). */
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int full,
                                       float *acc) {
   const sgemm__thread_tile own = sgemm__lane_result_tile(s);
   int i, v;
+  sgemm__reduce_lanes(s, acc);
   if (full) {
     float *C = tile->C + own.row * p->ldc + own.col;
     SGEMM__UNROLL
@@ -220,11 +221,12 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
   }
 }
 
-/* Adds the sums of the lanes in sliced-K variants, in which s->slice_k / 4 consumer warps compute the same results over
+/* sgemm__store_lanes() for sliced-K variants, in which s->slice_k / 4 consumer warps compute the same results over
    different k of each buffer. Each warp stores its sums to shared memory, 8 rows of 128 floats. Each warp then adds an
-   equal number of the rows over all these warps, in ascending order of warps, to its first registers. shared: the
-   buffer that was read last. */
-SGEMM__DEVICE void sgemm__reduce_warps(const sgemm__shape *s, float *shared, float *acc) {
+   equal number of the rows over all these warps, in ascending order of warps, and stores them to C. shared: the buffer
+   that was read last. */
+SGEMM__DEVICE void sgemm__reduce_warps_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                                 float *shared, float *acc) {
   const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), slices = s->slice_k / 4;
   const int warp = sgemm__thread() / 32 % warps, own = sgemm__thread() / 32 / warps, rows = s->TM / 2;
   float *sums = shared + warp * slices * rows * 128 + lane * 4;
@@ -248,25 +250,7 @@ SGEMM__DEVICE void sgemm__reduce_warps(const sgemm__shape *s, float *shared, flo
         acc[i * 4 + v] += r[v];
     }
   }
-}
-
-/* D <- the call's epilogue for `count` rows, from row `first` on of a lane's 8 rows of 4 columns. at: position of the
-   tile. The loop reads the sums from local memory, so that its code is there once. */
-SGEMM__DEVICE void sgemm__apply_to_lane_rows(const sgemm__args *p, const sgemm__shape *s,
-                                             const sgemm__tile_position *at, int first, int count, const float *acc) {
-  const sgemm__thread_tile own = sgemm__lane_result_tile(s);
-  float sums[8 * 4];
-  int i;
-  SGEMM__UNROLL
-  for (i = 0; i < count * 4; i++)
-    sums[i] = acc[i];
-  SGEMM__UNROLL_BY(1)
-  for (i = 0; i < count; i++) {
-    const sgemm__result_vector to =
-        sgemm__result_vector_at(p, at->matrix, at->row + own.row + (first + i) / 4 * own.row_stride + (first + i) % 4,
-                                at->col + own.col, 4);
-    sgemm__apply_epilogue(p, 4, &to, sums + i * 4);
-  }
+  sgemm__store_lane_rows(p, s, tile, own * (rows / slices), rows / slices, acc);
 }
 
 #endif
