@@ -249,16 +249,16 @@ typedef struct sgemm_params {
   int mode;                   /* sgemm_mode */
   const void *prepared_a, *prepared_b; /* pre-split operands from sgemm_prepare(); NULL: each call splits A or B */
   /* The epilogue (sgemm/epilogues.h). No matrix may overlap D, but for C, whose elements may be those of D. */
-  int epilogue;                           /* sgemm_epilogue */
-  float *D;                               /* device pointer: receives the result; NULL: C does */
-  int64_t ldd, stride_d;                  /* of D, as ldc and stride_c */
-  const float *vec_m, *vec_n;             /* device pointers: m and n elements; NULL: none */
-  int64_t stride_vec_m, stride_vec_n;     /* elements from one vector of the batch to the next; 0: one vector for all */
-  const float *E;                         /* device pointer: a matrix like C */
-  int64_t lde, stride_e;                  /* of E; stride 0: one matrix for all */
-  float *aux;                             /* device pointer: a second result like D; NULL: it is not stored */
-  int64_t ld_aux, stride_aux;             /* of aux */
-  float s, t;                             /* scalars of the expression */
+  int epilogue;                       /* sgemm_epilogue */
+  float *D;                           /* device pointer: receives the result; NULL: C does */
+  int64_t ldd, stride_d;              /* of D, as ldc and stride_c */
+  const float *vec_m, *vec_n;         /* device pointers: m and n elements; NULL: none */
+  int64_t stride_vec_m, stride_vec_n; /* elements from one vector of the batch to the next; 0: one vector for all */
+  const float *E;                     /* device pointer: a matrix like C */
+  int64_t lde, stride_e;              /* of E; stride 0: one matrix for all */
+  float *aux;                         /* device pointer: a second result like D; NULL: it is not stored */
+  int64_t ld_aux, stride_aux;         /* of aux */
+  float s, t;                         /* scalars of the expression */
   const float *alpha_device, *beta_device; /* device pointers that take the place of alpha and beta; NULL: none */
 } sgemm_params;
 

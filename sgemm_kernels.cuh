@@ -148,8 +148,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 
 /* Defines the columns of a variant and the ops of a kernel as constants of a function. No other macro names them in
    order. */
-#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, trans_a_, trans_b_,              \
-                       fused_)                                                                                         \
+#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, trans_a_, trans_b_, fused_)      \
   SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
                    SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
                    SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_), SGEMM__CONSTANT(bufs, bufs_),                     \
@@ -273,8 +272,8 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
   {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
       SGEMM__FOUR(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                               \
-      SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
-        SGEMM__FOUR_FUSED(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))) 0},
+          SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                             \
+              SGEMM__FOUR_FUSED(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))) 0},
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][9] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 

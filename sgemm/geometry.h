@@ -65,7 +65,6 @@ enum {
 #define SGEMM__REDUCE_THREADS 128 /* threads of a block of sgemm_reduce_split_k */
 
 #define SGEMM__APPLY_THREADS 256 /* threads of a block of sgemm_apply_epilogue */
-#define SGEMM__APPLY_ROWS 4      /* rows of D of which a thread computes 4 columns */
 
 /* Packed operands: see sgemm__pack(). */
 #define SGEMM__PACK_ROWS 128    /* rows of an operand that a block packs */

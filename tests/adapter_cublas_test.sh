@@ -236,7 +236,7 @@ over_stub() { LD_PRELOAD=$work/stub.so "$@"; }
 check "stream and mode" env SGEMM_CUBLAS_MODE=tensor LD_PRELOAD="$work/stub.so" ./program stream_and_mode
 check "errors, tensor" env SGEMM_CUBLAS_MODE=tensor LD_PRELOAD="$work/stub.so" ./program fallback
 check "errors, strict" over_stub ./program strict_fallback
-check "errors with a bias" over_stub ./program bias_fallback
+check "errors with an epilogue" over_stub ./program epilogue_fallback
 
 # ---- The environment -------------------------------------------------------------------------------------------------
 

@@ -7,29 +7,15 @@
 enum { FAKE_CUBLAS_US = 300 };
 
 typedef struct fake_device_record {
-  int fills, benches, open; /* calls; benches that are not closed */
-  int captured, no_memory;  /* 1: a bench cannot be opened */
-  sgemm_status status;      /* of the next fills */
-  size_t bytes;             /* of the last bench */
-  double us;                /* time of the work that runs */
+  int benches, open;       /* calls; benches that are not closed */
+  int captured, no_memory; /* 1: a bench cannot be opened */
+  size_t bytes;            /* of the last bench */
+  double us;               /* time of the work that runs */
 } fake_device_record;
 fake_device_record fake_device;
 
 void fake_device_us(double us);
 void fake_device_us(double us) { fake_device.us += us; }
-
-sgemm_status sgemm_cublas__fill_columns(const float *column, int64_t m, int64_t n, float *C, int64_t ldc,
-                                        sgemm_stream stream) {
-  int64_t i, j;
-  (void)stream;
-  __atomic_fetch_add(&fake_device.fills, 1, __ATOMIC_RELAXED);
-  if (fake_device.status != SGEMM_SUCCESS)
-    return fake_device.status;
-  for (j = 0; j < n; j++)
-    for (i = 0; i < m; i++)
-      C[i + j * ldc] = column[i];
-  return SGEMM_SUCCESS;
-}
 
 sgemm_cublas__opened sgemm_cublas__bench_open(size_t bytes, sgemm_stream stream, sgemm_cublas__bench *bench) {
   if (fake_device.captured)

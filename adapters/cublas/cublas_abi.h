@@ -109,8 +109,14 @@ typedef struct {
 typedef cublasLtMatrixLayoutOpaque_t *cublasLtMatrixLayout_t;
 typedef cublasLtMatmulDescOpaque_t *cublasLtMatmulDesc_t;
 
-enum { CUBLAS_FILL_MODE_FULL = 2, CUBLASLT_ORDER_COL = 0, CUBLASLT_EPILOGUE_DEFAULT = 1, CUBLASLT_EPILOGUE_RELU = 2,
-       CUBLASLT_EPILOGUE_BIAS = 4, CUBLASLT_EPILOGUE_GELU = 32 };
+enum {
+  CUBLAS_FILL_MODE_FULL = 2,
+  CUBLASLT_ORDER_COL = 0,
+  CUBLASLT_EPILOGUE_DEFAULT = 1,
+  CUBLASLT_EPILOGUE_RELU = 2,
+  CUBLASLT_EPILOGUE_BIAS = 4,
+  CUBLASLT_EPILOGUE_GELU = 32
+};
 
 typedef enum {
   CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,     /* int32_t */

@@ -25,8 +25,8 @@ SGEMM__DEVICE float sgemm_dsilu(float x) {
 /* GELU by tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x sigmoid(u), u = x (a + b x^2). The exponential of
    -u multiplies u's error by |u|, so u is computed with its rounding error, *rest. (Hendrycks, Gimpel, "Gaussian Error
    Linear Units", 2016.) */
-#define SGEMM__GELU_A 1.5957691669464111f /* a = 2 sqrt(2 / pi) */
-#define SGEMM__GELU_A_REST -4.534068e-8f  /* what float leaves out of a */
+#define SGEMM__GELU_A 1.5957691669464111f  /* a = 2 sqrt(2 / pi) */
+#define SGEMM__GELU_A_REST -4.534068e-8f   /* what float leaves out of a */
 #define SGEMM__GELU_B 0.07135481387376785f /* b = 0.044715 a */
 #define SGEMM__GELU_B_REST 2.3988324e-9f
 SGEMM__DEVICE float sgemm__gelu_argument(float x, float *rest) {

@@ -129,8 +129,8 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
   const float alpha = e->alpha != NULL ? sgemm__load_global(e->alpha) : p->alpha;
   const float beta = e->beta != NULL ? sgemm__load_global(e->beta) : p->beta;
   const float zero = beta != 0.0f ? -0.0f : 0.0f; /* the scaled sum for alpha = 0 in device memory */
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
-                                   e->s,   e->t,   0,      0,      e->col_major};
+  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
+                                   {0.0f}, e->s,   e->t,   0,      0,      e->col_major};
   float result[4] = {0.0f};
   int v;
   values.row = e->row + at->row;

@@ -26,7 +26,8 @@
    SGEMM__GLOBAL_TMA adds the tensor maps of A and B. SGEMM__DECLARE and SGEMM__DECLARE_TMA declare a kernel that
    another object file defines (SGEMM_PART). */
 #define SGEMM__GLOBAL(name, threads, blocks, type)                                                                     \
-  extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name(const __grid_constant__ type args)
+  extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks))                                \
+      name(const __grid_constant__ type args)
 #define SGEMM__GLOBAL_TMA(name, threads, blocks)                                                                       \
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks))                                \
       name(const __grid_constant__ sgemm__tma_args args, const __grid_constant__ sgemm__tensor_map map_a,              \

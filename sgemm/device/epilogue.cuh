@@ -56,9 +56,9 @@ SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm
                                                const sgemm__thread_tile *own, int vector, const float *acc) {
   if (fused) {
     const int i = vector / (s->TN / s->V), j = vector % (s->TN / s->V);
-    const sgemm__result_vector to =
-        sgemm__result_vector_at(p, at->matrix, at->row + own->row + i / s->V * own->row_stride + i % s->V,
-                                at->col + own->col + j * own->col_stride, s->V);
+    const sgemm__result_vector to = sgemm__result_vector_at(p, at->matrix,
+                                                            at->row + own->row + i / s->V * own->row_stride + i % s->V,
+                                                            at->col + own->col + j * own->col_stride, s->V);
     sgemm__apply_epilogue(p, s->V, &to, acc);
   } else {
     sgemm__store_thread_vector(p, s, tile, own, vector, acc);

@@ -84,8 +84,7 @@ SGEMM__DEVICE sgemm__tile sgemm__tile_at(const sgemm__args *p, const sgemm__shap
   return tile;
 }
 
-SGEMM__DEVICE sgemm__tile_position sgemm__tile_position_of(const sgemm__shape *s, sgemm__tile_coord at,
-                                                           int64_t batch) {
+SGEMM__DEVICE sgemm__tile_position sgemm__tile_position_of(const sgemm__shape *s, sgemm__tile_coord at, int64_t batch) {
   const sgemm__tile_position position = {batch, (int64_t)at.row * s->BM, (int64_t)at.col * s->BN};
   return position;
 }

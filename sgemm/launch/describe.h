@@ -37,7 +37,8 @@ static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_para
   args = sgemm__args_of(p);
   s = sgemm__slices_of(plan, p, &args);
   return (int)((double)s.count_m * (double)s.count_n * (double)s.count_k *
-                   (2 + sum + (apply && (plan->split_k == 1 || !fuses)) + (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0)) +
+                   (2 + sum + (apply && (plan->split_k == 1 || !fuses)) +
+                    (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0)) +
                sgemm__split_launches(&s, (swap ? p->prepared_b : p->prepared_a) == NULL,
                                      (swap ? p->prepared_a : p->prepared_b) == NULL));
 }

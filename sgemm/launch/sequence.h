@@ -46,8 +46,7 @@ static inline sgemm__args sgemm__before_epilogue(const sgemm__args *args) {
 
 /* Blocks of sgemm_apply_epilogue. */
 static inline double sgemm__apply_blocks(const sgemm__args *args) {
-  return sgemm__ceil((double)sgemm__ceil_div(args->m, SGEMM__APPLY_ROWS) * (double)sgemm__ceil_div(args->n, 4) /
-                     SGEMM__APPLY_THREADS);
+  return sgemm__ceil((double)args->m * (double)sgemm__ceil_div(args->n, 4) / SGEMM__APPLY_THREADS);
 }
 static inline sgemm_status sgemm__launch_apply(const sgemm__args *args, sgemm__target *to) {
   sgemm__args after = *args;

@@ -79,12 +79,16 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #define SGEMM__X(format, terms, idea) "sgemm_split_" #format,
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
   static const char *const others[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-      "sgemm_reduce_split_k", "sgemm_pack", "sgemm_reduce_stream_k", "sgemm_apply_epilogue", SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
+      "sgemm_reduce_split_k",
+      "sgemm_pack",
+      "sgemm_reduce_stream_k",
+      "sgemm_apply_epilogue",
+      SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
       SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
 #undef SGEMM__X
 #undef SGEMM__Y
   static const char suffixes[8][16] = {"_nn",          "_nt",          "_tn",          "_tt",
-                                      "_epilogue_nn", "_epilogue_nt", "_epilogue_tn", "_epilogue_tt"};
+                                       "_epilogue_nn", "_epilogue_nt", "_epilogue_tn", "_epilogue_tt"};
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel);
   launch->part = v != NULL ? v->stage_name : kernel < SGEMM__SPLIT ? "host" : "tensor";
   snprintf(launch->kernel, sizeof launch->kernel, "%s%s", v != NULL ? v->name : others[kernel - SGEMM_VARIANT_COUNT],

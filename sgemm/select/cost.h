@@ -374,8 +374,8 @@ static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_para
                                (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2.0 : 0.0)) +
                           splits;
   return launches * SGEMM__COST_TENSOR_LAUNCH +
-         (q->args.applies_epilogue && plan->split_k == 1 ? sgemm__apply_cost(q, &sgemm__h200) : 0.0) + splits * SGEMM__COST_SPLIT + bytes * byte +
-         sgemm__tensor_tiles_cost(plan, device, q, &s) +
+         (q->args.applies_epilogue && plan->split_k == 1 ? sgemm__apply_cost(q, &sgemm__h200) : 0.0) +
+         splits * SGEMM__COST_SPLIT + bytes * byte + sgemm__tensor_tiles_cost(plan, device, q, &s) +
          results * byte * (slices_k * (2.0 + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0)) - (q->args.beta == 0.0f));
 }
 

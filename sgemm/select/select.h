@@ -28,7 +28,8 @@ static inline int sgemm__epilogue_reads_c(const sgemm__args *args) {
    compute alpha * sum + beta * C in place, with alpha and beta from the host, and the expression cannot read C. */
 static inline int sgemm__can_apply_after(const sgemm__args *args) {
   const sgemm__epilogue_args *e = &args->epilogue;
-  return !sgemm__epilogue_reads_c(args) || e->C != args->C || (e->beta == NULL && e->alpha == NULL && !(e->reads & SGEMM__READS_c));
+  return !sgemm__epilogue_reads_c(args) || e->C != args->C ||
+         (e->beta == NULL && e->alpha == NULL && !(e->reads & SGEMM__READS_c));
 }
 
 /* 1 if the plan can apply the epilogue of the call. */
@@ -196,8 +197,9 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
    cannot take pre-split operands of a batch apart. */
 static inline int sgemm__slices_possible(const sgemm_plan *plan, const sgemm_params *p) {
   return plan->slices_m >= 0 && plan->slices_n >= 0 && plan->slices_k >= 0 &&
-         (plan->slices_k <= 1 || (!sgemm__has_epilogue(p) && (p->prepared_a == NULL || sgemm__matrix_count(p->batch, p->stride_a) == 1) &&
-                                  (p->prepared_b == NULL || sgemm__matrix_count(p->batch, p->stride_b) == 1)));
+         (plan->slices_k <= 1 ||
+          (!sgemm__has_epilogue(p) && (p->prepared_a == NULL || sgemm__matrix_count(p->batch, p->stride_a) == 1) &&
+           (p->prepared_b == NULL || sgemm__matrix_count(p->batch, p->stride_b) == 1)));
 }
 
 static inline int sgemm__is_sliced(const sgemm_plan *plan) {
