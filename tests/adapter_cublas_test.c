@@ -446,7 +446,7 @@ static void test_lt_attributes_that_pass(void) {
                {CUBLASLT_MATMUL_DESC_TRANSB, 3},
                {CUBLASLT_MATMUL_DESC_TRANSC, CUBLAS_OP_T},
                {CUBLASLT_MATMUL_DESC_FILL_MODE, 0},
-               {CUBLASLT_MATMUL_DESC_EPILOGUE, 2}, /* ReLU */
+               {CUBLASLT_MATMUL_DESC_EPILOGUE, 130}, /* ReLU, and its mask in aux */
                {CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS},
                {CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, 66},
                {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 64},

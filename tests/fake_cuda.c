@@ -12,15 +12,18 @@
 #define PAIR_OF(name) PAIR(name)
 #define NAMED(stage, name, ...) PAIR_OF(name)
 #define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                           \
-  SGEMM__IF(SGEMM__ENABLED(stage, production))(SGEMM__FOUR(NAMED, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0))
+  SGEMM__IF(SGEMM__ENABLED(stage, production))                                                                         \
+  (SGEMM__FOUR(NAMED, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0) SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(            \
+      stage, BM, BN, BK, TM, TN)))(SGEMM__FOUR_FUSED(NAMED, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)))
 #define FORMAT(format, terms, idea) PAIR_OF(SGEMM__CAT(sgemm_split_, format))
 #define TENSOR(engine, format, BM, BN, ...) PAIR_OF(SGEMM__TENSOR_NAME(engine, format, BM, BN))
 typedef struct named_kernel {
   const char *name;
   sgemm__kernel kernel;
 } named_kernel;
-static const named_kernel kernels[] = {PAIR(sgemm_pack) PAIR(sgemm_reduce_split_k) PAIR(sgemm_reduce_stream_k) PAIR(
-    sgemm_split_fallback) SGEMM_VARIANTS(ROW) SGEMM_FORMATS(FORMAT) SGEMM_TENSOR_VARIANTS(TENSOR)};
+static const named_kernel kernels[] = {PAIR(sgemm_pack) PAIR(sgemm_reduce_split_k) PAIR(sgemm_reduce_stream_k)
+                                           PAIR(sgemm_apply_epilogue) PAIR(sgemm_split_fallback) SGEMM_VARIANTS(ROW)
+                                               SGEMM_FORMATS(FORMAT) SGEMM_TENSOR_VARIANTS(TENSOR)};
 
 static int opted_in; /* bytes of dynamic shared memory that the last cuFuncSetAttribute() allowed */
 

@@ -52,6 +52,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_check(&p) | sgemm_check(&col) | *sgemm_error_string(SGEMM_SUCCESS);
   bits |= sgemm_kernel_resources(first, SGEMM_N, SGEMM_N, &registers, &shared, &local);
   bits |= sgemm_compiled(first) | sgemm_tensor_compiled();
+  bits |= *sgemm_epilogue_name(SGEMM_EPILOGUE_gelu) | (int)sgemm_epilogue_reads(SGEMM_EPILOGUE_gelu);
   bits |= sgemm_device_query(-1, &current);
   plan = sgemm_variant_plan(first, &p);
   bits |= sgemm_run_plan(&plan, &p, stream);

@@ -40,15 +40,18 @@ static sgemm_status spy(sgemm__kernel kernel, sgemm__grid grid, const void *args
 #define NAMED_TWICE(name) {#name, name},
 #define NAMED_VALUE(name) NAMED_TWICE(name)
 #define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                           \
-  SGEMM__IF(SGEMM__ENABLED(stage, production))(SGEMM__FOUR(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0))
+  SGEMM__IF(SGEMM__ENABLED(stage, production))                                                                         \
+  (SGEMM__FOUR(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0) SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(           \
+      stage, BM, BN, BK, TM, TN)))(SGEMM__FOUR_FUSED(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)))
 #define NAMED2(stage, name, ...) NAMED_VALUE(name)
 #define FORMAT(format, terms, idea) {"sgemm_split_" #format, sgemm_split_##format},
 #define TENSOR(engine, format, BM, BN, ...) NAMED_VALUE(SGEMM__TENSOR_NAME(engine, format, BM, BN))
 static const struct {
   const char *name;
   sgemm__kernel kernel;
-} kernels[] = {NAMED_VALUE(sgemm_pack) NAMED_VALUE(sgemm_reduce_split_k) NAMED_VALUE(sgemm_reduce_stream_k) NAMED_VALUE(
-    sgemm_split_fallback) SGEMM_VARIANTS(ROW) SGEMM_FORMATS(FORMAT) SGEMM_TENSOR_VARIANTS(TENSOR)};
+} kernels[] = {NAMED_VALUE(sgemm_pack) NAMED_VALUE(sgemm_reduce_split_k) NAMED_VALUE(sgemm_reduce_stream_k)
+                   NAMED_VALUE(sgemm_apply_epilogue) NAMED_VALUE(sgemm_split_fallback) SGEMM_VARIANTS(ROW)
+                       SGEMM_FORMATS(FORMAT) SGEMM_TENSOR_VARIANTS(TENSOR)};
 
 static sgemm__kernel kernel_named(const char *name) {
   size_t i;
@@ -139,7 +142,7 @@ static int encoder(void *map, int type, uint32_t rank, void *first, const uint64
 #define CLEAR(args, type, field)                                                                                       \
   memset((args) + offsetof(type, field) + sizeof(int), 0, 4) /* an int, followed by 4 bytes of padding */
 static void clear_padding(const sgemm_launch *launch, unsigned char *args) {
-  CLEAR(args, sgemm__args, run_on_fallback);
+  CLEAR(args, sgemm__args, epilogue.reads);
   if (strcmp(launch->kernel, "sgemm_reduce_split_k") == 0)
     CLEAR(args, sgemm__reduce_args, log2_cols);
   if (strcmp(launch->kernel, "sgemm_pack") == 0) {
@@ -178,7 +181,7 @@ static void compare(fixture *f, const sgemm_plan *plan, const char *want) {
   cr_assert(sgemm_plan_launches(plan, &f->p, &f->device, encoder, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
   cr_assert(memcmp(before, f->C, SIDE * sizeof(float)) == 0 && seen_count == 0, "the call launches nothing");
   for (i = 0; i < count; i++)
-    next_bytes[i] = list[i].argument_bytes - (is_tma(&list[i]) ? 256 : 0);
+    next_bytes[i] = is_tma(&list[i]) ? sizeof(sgemm__tma_args) : list[i].argument_bytes;
   cr_assert_str_eq(names_of(list, count), want);
   for (i = 0; i < (int)sizeof *list; i++)
     cr_assert(((unsigned char *)&list[count])[i] == 0x5a, "no launch behind the last one is written");
@@ -271,8 +274,9 @@ Test(launches, tensor_maps) {
   f.p.stride_c = 150 * 140;
   plan = plan_of(SGEMM_tma_32x256x64_16x8, &f);
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, encoder, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
-  cr_assert(count == 1 && list[0].argument_bytes == 192 + 2 * 128 && list[0].argument_count == 3);
-  cr_assert(list[0].argument_offset[0] == 0 && list[0].argument_offset[1] == 192 && list[0].argument_offset[2] == 320);
+  cr_assert(count == 1 && list[0].argument_bytes == SGEMM__TENSOR_MAPS_AT + 2 * 128 && list[0].argument_count == 3);
+  cr_assert(list[0].argument_offset[0] == 0 && list[0].argument_offset[1] == SGEMM__TENSOR_MAPS_AT &&
+            list[0].argument_offset[2] == SGEMM__TENSOR_MAPS_AT + 128);
   memcpy(&a, list[0].arguments + 192, sizeof a);
   memcpy(&b, list[0].arguments + 192 + 128, sizeof b);
   cr_assert(a.first == f.A && a.sizes[0] == 150 && a.sizes[1] == 101 && a.sizes[2] == 2 && a.strides[0] == 4 * 152 &&
@@ -345,19 +349,36 @@ Test(launches, selected) {
     }
 }
 
+/* Epilogues: a second kernel, the kernel that sums, and kernels with an epilogue of their own. */
+Test(launches, epilogues) {
+  fixture f = fixture_of(SGEMM_N, SGEMM_T, 130, 70, 337);
+  sgemm_plan plan = plan_of(SGEMM_async_64x128x16_8x8, &f);
+  f.p.epilogue = SGEMM_EPILOGUE_gelu;
+  compare(&f, &plan, "sgemm_async_64x128x16_8x8_nt sgemm_apply_epilogue");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
+  plan.split_k = 2;
+  compare(&f, &plan, "sgemm_async_64x128x16_8x8_nt sgemm_reduce_split_k");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
+  plan = plan_of(SGEMM_splitk_32x32x64_4x4, &f);
+  compare(&f, &plan, "sgemm_splitk_32x32x64_4x4_epilogue_nt");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 1);
+  fixture_free(&f);
+}
+
 /* ---- Parts ------------------------------------------------------------------------------------------------------- */
 
 Test(launches, parts) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 150, 140, 300);
-  static const char *const want[] = {"tensor", "tensor", "tensor", "tensor", "host", "async"};
+  static const char *const want[] = {"tensor", "tensor", "tensor", "tensor", "host", "async", "host"};
   sgemm_launch list[SGEMM_MAX_LAUNCHES];
   sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
   int i, count = 0;
   plan.tensor = SGEMM_wgmma_fp16x3_128x64;
   plan.tensor_fallback = SGEMM_wgmma_bf16x6_128x64;
   plan.split_k = 2;
+  f.p.epilogue = SGEMM_EPILOGUE_relu;
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
-  cr_assert(count == SGEMM_MAX_LAUNCHES, "the longest list");
+  cr_assert(count == SGEMM_MAX_LAUNCHES && count == sgemm__count_launches(&plan, &f.p), "the longest list");
   for (i = 0; i < count; i++)
     cr_assert_str_eq(list[i].part, want[i]);
   fixture_free(&f);

@@ -45,7 +45,7 @@ with clang check "clang" clang -std=c11 "${strict[@]}" -c sgemm.c -o sgemm_clang
 same "undefined symbols" "" "$(nm -u sgemm.o | awk '{ print $NF }' | grep -vxE '_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|mem(cpy|set|cmp)|snprintf|sqrt|str(len|cpy)' || true)"
 for object in sgemm sgemm_cpp; do
   check "$object: link" gcc -std=c11 -I"$root" host.c $object.o -lm -o host
-  same "$object: run" "sgemm_async_64x64x8_8x8_nt of async, 20 x 1 x 1 blocks of 64 threads, 160 bytes
+  same "$object: run" "sgemm_async_64x64x8_8x8_nt of async, 20 x 1 x 1 blocks of 64 threads, 320 bytes
 1 1 1" "$(./host)"
 done
 
@@ -66,7 +66,7 @@ compiled() {
     fail "$1" "$(why)"
   fi
 }
-common="sgemm_pack sgemm_reduce_split_k sgemm_reduce_stream_k"
+common="sgemm_apply_epilogue sgemm_pack sgemm_reduce_split_k sgemm_reduce_stream_k"
 compiled "one stage" "$common sgemm_tiled_16x16x16_1x1 sgemm_tiled_32x32x32_1x1" --gpu-architecture=compute_90 \
   -DSGEMM_STAGE=tiled
 compiled "one part" "sgemm_direct_16x32x4_4x1 sgemm_direct_4x32x8_1x1" --gpu-architecture=compute_90 -DSGEMM_PART=direct

@@ -26,16 +26,14 @@
    SGEMM__GLOBAL_TMA adds the tensor maps of A and B. SGEMM__DECLARE and SGEMM__DECLARE_TMA declare a kernel that
    another object file defines (SGEMM_PART). */
 #define SGEMM__GLOBAL(name, threads, blocks, type)                                                                     \
-  extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks))                                \
-      name(const __grid_constant__ type args)
+  extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks)) name(const type args)
 #define SGEMM__GLOBAL_TMA(name, threads, blocks)                                                                       \
   extern "C" __global__ void __launch_bounds__(threads, SGEMM__BLOCKS(threads, blocks))                                \
-      name(const __grid_constant__ sgemm__tma_args args, const __grid_constant__ sgemm__tensor_map map_a,              \
+      name(const sgemm__tma_args args, const __grid_constant__ sgemm__tensor_map map_a,                                \
            const __grid_constant__ sgemm__tensor_map map_b)
-#define SGEMM__DECLARE(name, type) extern "C" __global__ void name(const __grid_constant__ type args);
+#define SGEMM__DECLARE(name, type) extern "C" __global__ void name(const type args);
 #define SGEMM__DECLARE_TMA(name)                                                                                       \
-  extern "C" __global__ void name(const __grid_constant__ sgemm__tma_args args,                                        \
-                                  const __grid_constant__ sgemm__tensor_map map_a,                                     \
+  extern "C" __global__ void name(const sgemm__tma_args args, const __grid_constant__ sgemm__tensor_map map_a,         \
                                   const __grid_constant__ sgemm__tensor_map map_b);
 #define SGEMM__DEVICE static __device__ __forceinline__
 #define SGEMM__SHARED(array, count) __shared__ __align__(16) float array[count]

@@ -9,8 +9,8 @@ SGEMM__DEVICE void sgemm__apply_to_matrix(const sgemm__args *p, int threads) {
   const uint64_t per_row = (uint64_t)(p->n + 3) / 4;
   const uint64_t number = (uint64_t)sgemm__block_x() * (uint64_t)threads + (uint64_t)sgemm__thread();
   const uint64_t row = number / per_row;
-  const sgemm__result_vector at =
-      sgemm__result_vector_at(p, sgemm__block_yz(), (int64_t)row, (int64_t)(number - row * per_row) * 4, 4);
+  const sgemm__result_vector at = sgemm__result_vector_at(p, sgemm__block_yz(), (int64_t)row,
+                                                          (int64_t)(number - row * per_row) * 4, 4);
   float sums[4] = {0.0f};
   sgemm__pdl_wait();
   if (at.exist <= 0 || !sgemm__has_work(p))
