@@ -277,8 +277,8 @@ Test(launches, tensor_maps) {
   cr_assert(count == 1 && list[0].argument_bytes == SGEMM__TENSOR_MAPS_AT + 2 * 128 && list[0].argument_count == 3);
   cr_assert(list[0].argument_offset[0] == 0 && list[0].argument_offset[1] == SGEMM__TENSOR_MAPS_AT &&
             list[0].argument_offset[2] == SGEMM__TENSOR_MAPS_AT + 128);
-  memcpy(&a, list[0].arguments + 192, sizeof a);
-  memcpy(&b, list[0].arguments + 192 + 128, sizeof b);
+  memcpy(&a, list[0].arguments + SGEMM__TENSOR_MAPS_AT, sizeof a);
+  memcpy(&b, list[0].arguments + SGEMM__TENSOR_MAPS_AT + 128, sizeof b);
   cr_assert(a.first == f.A && a.sizes[0] == 150 && a.sizes[1] == 101 && a.sizes[2] == 2 && a.strides[0] == 4 * 152 &&
             a.strides[1] == 4 * 152 * 101 && a.box[0] == 32 && a.box[1] == 64 && a.box[2] == 1);
   cr_assert(b.first == f.B && b.sizes[0] == 101 && b.sizes[1] == 140 && b.sizes[2] == 1 && b.strides[0] == 4 * 104 &&
