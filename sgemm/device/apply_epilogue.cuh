@@ -4,7 +4,6 @@
 
 /* The function of each row of the table. Its parameters are the values that the row lists, so that another value does
    not compile. */
-#define SGEMM__UNPACK(...) __VA_ARGS__
 #define SGEMM__DECLARATION(value) SGEMM__DECLARATION_##value
 #define SGEMM__DECLARATION_sum float sum
 #define SGEMM__DECLARATION_c float c
