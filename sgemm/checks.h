@@ -54,15 +54,15 @@ static inline int sgemm__has_epilogue(const sgemm_params *p) {
   return p->epilogue != SGEMM_EPILOGUE_none || p->D != NULL || p->alpha_device != NULL || p->beta_device != NULL;
 }
 
-/* 1 if there is nothing to compute and C keeps its values. */
-static inline int sgemm__is_noop(const sgemm_params *p) {
-  return p->m == 0 || p->n == 0 || p->batch == 0 ||
-         (!sgemm__has_epilogue(p) && (p->alpha == 0.0f || p->k == 0) && p->beta == 1.0f);
-}
-
 /* 1 if A and B are not read: alpha in host memory is 0, or k is 0. */
 static inline int sgemm__has_no_products(const sgemm_params *p) {
   return p->k == 0 || (p->alpha == 0.0f && p->alpha_device == NULL);
+}
+
+/* 1 if there is nothing to compute and C keeps its values. */
+static inline int sgemm__is_noop(const sgemm_params *p) {
+  return p->m == 0 || p->n == 0 || p->batch == 0 ||
+         (!sgemm__has_epilogue(p) && sgemm__has_no_products(p) && p->beta == 1.0f);
 }
 
 /* The leading dimensions and strides of what an epilogue reads and stores. rows, width: those of C as stored. */
