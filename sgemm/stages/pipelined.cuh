@@ -55,18 +55,20 @@ SGEMM__DEVICE void sgemm__multiply_step(float *acc, const float *a, const float 
                             b + sgemm__fragment_offset(s->TN, b_k_vectors, step), b_k_vectors ? 4 : 1, s->TM, s->TN, 0);
 }
 
-/* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. Variants with 8
-   x 8 results per thread and without sliced-K multiply all results by alpha first and load C eight vectors at a time.
-   This order makes the other variants slower (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
+/* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. number: the
+   tile's, in raster order. Variants with 8 x 8 results per thread and without sliced-K multiply all results by alpha
+   first and load C eight vectors at a time. This order makes the other variants slower (docs/notebook/tile_ends.md,
+   "Reading C when beta is not 0"). */
 SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                          const sgemm__tile_position *at, const sgemm__thread_tile *own,
-                                          const sgemm__k_split *split, float *shared, float *acc) {
+                                          uint32_t number, const sgemm__thread_tile *own, const sgemm__k_split *split,
+                                          float *shared, float *acc) {
+  const sgemm__tile_position at = sgemm__tile_position_of(s, sgemm__rasterize(p, number), sgemm__block_yz());
   int i;
   SGEMM__UNROLL
   for (i = 0; i < (SGEMM__ACCUMULATOR_SETS(s->slice_k) - 1) * s->TM * s->TN; i++)
     acc[i] += acc[s->TM * s->TN + i];
   if (s->slice_k > 1) {
-    sgemm__reduce_and_store(p, s, tile, at, own, split, shared, acc);
+    sgemm__reduce_and_store(p, s, tile, &at, own, split, shared, acc);
   } else if (s->TM * s->TN == 64) {
     const sgemm__args unscaled = sgemm__unscaled(p);
     SGEMM__UNROLL
@@ -164,8 +166,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     }
   }
   /* Epilogue. */
-  const sgemm__tile_position at = sgemm__tile_position_of(s, sgemm__rasterize(p, number), sgemm__block_yz());
-  sgemm__store_pipelined(p, s, &tile, &at, &own, &split, shared, acc);
+  sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);
 }
 
 #define SGEMM__KERNEL_PIPELINED(stage, name, blocks, ...)                                                              \
