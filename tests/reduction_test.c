@@ -298,11 +298,16 @@ Test(reductions, tensor, ANYWHERE) {
   for (i = 0; i < (reduced() ? 6 : 24); i++) {
     call c = case_of(i * 11);
     c.mode = i % 2 ? SGEMM_TENSOR_FULL : SGEMM_TENSOR;
-    c.m = 300;
+    c.m = 260;
     c.n = 530;
-    c.k = 33;
+    c.k = 100;
+    if (i % 3 == 0) { /* several columns of slabs */
+      c.order = SGEMM_ROW_MAJOR;
+      c.m = 391;
+      c.n = 1200;
+    }
     c.batch = 1;
-    c.workspace = i % 3 ? SGEMM_WORKSPACE_AUTO : 2000000;
+    c.workspace = i % 3 ? SGEMM_WORKSPACE_AUTO : 3000000;
     solve(&c, "tensor");
   }
 }

@@ -121,7 +121,7 @@ static inline int64_t sgemm__slabs_bytes(const sgemm__slabs *s) {
 /* The slabs of at most `elements` elements with the lowest estimated time. Returns 0 if none fits into `limit` bytes. */
 static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduction *c, const sgemm_device *device,
                                          double elements, int64_t limit) {
-  enum { MIN_ROWS = 128, MIN_COLS = 1024, TILE = 256 }; /* a slab has whole tiles, and several along n */
+  enum { MIN_ROWS = 128, TILE = 256 }; /* a slab has whole tiles */
   const int64_t m = c->whole.m, n = c->whole.n;
   const double least_rows = m < MIN_ROWS ? (double)m : MIN_ROWS;
   sgemm__slabs s;
@@ -147,7 +147,7 @@ static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduct
       *best = s;
       found = 1;
     }
-    if (s.cols <= MIN_COLS)
+    if (s.cols <= TILE)
       break;
     divisor = sgemm__max(divisor + 1, divisor * 4 / 3);
   }
