@@ -123,7 +123,7 @@ static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduct
                                          double elements, int64_t limit) {
   enum { MIN_ROWS = 128, TILE = 256 }; /* a slab has whole tiles */
   const int64_t m = c->whole.m, n = c->whole.n;
-  const double least_rows = m < MIN_ROWS ? (double)m : MIN_ROWS;
+  const double least_rows = m < MIN_ROWS ? (double)m : (double)MIN_ROWS;
   sgemm__slabs s;
   int64_t divisor, candidate;
   int found = 0;
