@@ -238,8 +238,8 @@ static inline sgemm_status sgemm__run_slab(const sgemm__reduction *c, const sgem
     const int64_t kept = c->along_n ? t->row - first_row : 0;
     sgemm__set_partials(&args, s, memory, kept);
   }
-  return sgemm__emit(SGEMM__REDUCE_RESULTS, 0, sgemm__grid_of(blocks, t->matrices, SGEMM__REDUCTION_THREADS, 0), &args,
-                     to);
+  return sgemm__emit(c->along_n ? SGEMM__REDUCE_ROWS : SGEMM__REDUCE_COLUMNS, 0,
+                     sgemm__grid_of(blocks, t->matrices, SGEMM__REDUCTION_THREADS, 0), &args, to);
 }
 
 /* Combines the partial values of a block of rows or of columns, which t describes, to results. */
@@ -305,7 +305,7 @@ static inline sgemm_status sgemm__run_direct(const sgemm__reduction *c, sgemm__t
   const int64_t blocks = sgemm__ceil_div(c->along_n ? a->m : a->n, SGEMM__DIRECT_TILE);
   sgemm__slabs s;
   sgemm__reduction_args args;
-  if (!sgemm__grid_fits((double)blocks, a->batch))
+  if (!sgemm__grid_fits((double)blocks, a->batch) || (c->along_n ? a->n : a->m) > INT32_MAX)
     return SGEMM_ERROR_GRID;
   memset(&s, 0, sizeof s);
   s.parts = 1;
