@@ -20,17 +20,18 @@ SGEMM__DEVICE float sgemm__value_of_none(int reduction) {
   return sgemm__sums(reduction) ? 0.0f : sgemm__float_of(0x7f800000u); /* Inf */
 }
 
-/* 1 if element a wins over b: a NaN over a number, then the smaller key, then the lower index. */
-SGEMM__DEVICE int sgemm__wins(float a, int64_t a_index, float b, int64_t b_index) {
+/* Compares elements: 1 if a wins over b, a NaN over a number or the smaller key; -1 if b wins; 0: the index decides. */
+SGEMM__DEVICE int sgemm__compare_keys(float a, float b) {
   const int a_nan = a != a, b_nan = b != b;
-  return a_nan != b_nan ? a_nan : a < b || (!(a > b) && a_index < b_index);
+  return a_nan || b_nan ? a_nan - b_nan : (a < b) - (b < a);
 }
 
 /* a <- a and b. */
 SGEMM__DEVICE void sgemm__combine(int reduction, sgemm__partial *a, const sgemm__partial *b) {
+  const int order = sgemm__compare_keys(b->value, a->value);
   if (sgemm__sums(reduction))
     a->value += b->value;
-  else if (sgemm__wins(b->value, b->index, a->value, a->index))
+  else if (order > 0 || (order == 0 && b->index < a->index))
     *a = *b;
 }
 
@@ -106,72 +107,90 @@ SGEMM__DEVICE sgemm__reduction_thread sgemm__reduction_thread_of(const sgemm__re
   return own;
 }
 
-/* Partial value v of a thread, with an index in the result. */
-SGEMM__DEVICE sgemm__partial sgemm__partial_of(const sgemm__reduction_args *r, const sgemm__reduction_thread *own,
-                                               int v) {
-  sgemm__partial a;
-  a.value = own->value[v];
-  a.index = own->number[v] == SGEMM__NO_NUMBER ? SGEMM__NO_INDEX : r->first + own->number[v];
-  return a;
+/* Gives the partial values the indices of the thread's first elements: of `exist` columns from `first` on, or of a row. */
+SGEMM__DEVICE void sgemm__set_first(sgemm__reduction_thread *own, int exist, int first, int step) {
+  int v;
+  SGEMM__UNROLL
+  for (v = 0; v < 4; v++)
+    if (v < exist)
+      own->number[v] = first + v * step;
 }
 
-/* Applies the epilogue to a vector of sums, stores what is to be stored, and adds the elements to the partial values. A
-   thread's elements come in the order of their indices, so of equal ones the first remains. */
-SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int along_n, const sgemm__result_vector *at,
-                                        const float *sums, sgemm__reduction_thread *own) {
-  const int first = (int)(along_n ? at->col : at->row);
-  float result[4] = {0.0f}, aux[4];
+/* Adds another partial value to number v of a thread. */
+SGEMM__DEVICE void sgemm__combine_numbers(int reduction, sgemm__reduction_thread *own, int v, float value, int number) {
+  const int order = sgemm__compare_keys(value, own->value[v]);
+  if (sgemm__sums(reduction)) {
+    own->value[v] += value;
+  } else if (order > 0 || (order == 0 && number < own->number[v])) {
+    own->value[v] = value;
+    own->number[v] = number;
+  }
+}
+
+/* Adds 4 elements to the partial values of a thread, whose elements come in the order of their indices, so that of equal
+   ones the first remains. own->number has the index of the thread's first element from the beginning: the comparison
+   does not replace Inf by Inf. */
+SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *own, const float *x, int first,
+                                       int step) {
+  const float sign = reduction == SGEMM_REDUCTION_max ? -1.0f : 1.0f;
   int v;
-  sgemm__evaluate_vector(&r->gemm, 4, at, sums, result, aux);
-  if (r->D != NULL)
-    sgemm__store_values(r->D + at->matrix * r->stride_d + at->row * r->ldd + at->col, result, 4, at->exist);
-  sgemm__store_aux(&r->gemm, 4, at, aux);
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
-    const float x = r->reduction == SGEMM_REDUCTION_max ? -result[v] : result[v];
-    if (v >= at->exist)
-      continue;
-    if (r->reduction == SGEMM_REDUCTION_sum)
-      own->value[v] += x;
-    else if (r->reduction == SGEMM_REDUCTION_sum_squares)
-      own->value[v] = sgemm__fma(x, x, own->value[v]);
-    else if (!(x >= own->value[v]) ? own->value[v] == own->value[v] : own->number[v] == SGEMM__NO_NUMBER) {
-      own->value[v] = x;
-      own->number[v] = first + (along_n ? v : 0);
+    const float key = sign * x[v];
+    if (sgemm__sums(reduction)) {
+      own->value[v] = sgemm__fma(x[v], reduction == SGEMM_REDUCTION_sum ? 1.0f : x[v], own->value[v]);
+    } else if (!(key >= own->value[v]) && own->value[v] == own->value[v]) {
+      own->value[v] = key;
+      own->number[v] = first + v * step;
     }
   }
 }
 
-/* The value of a row from the 4 partial values of each of its lanes; the order of the sums is fixed. All threads of the
-   block call it. */
-SGEMM__DEVICE sgemm__partial sgemm__combine_lanes(const sgemm__reduction_args *r, const sgemm__reduction_thread *own) {
-  sgemm__partial sum = sgemm__partial_of(r, own, 0), other;
+/* Applies the epilogue to a vector of sums, stores what is to be stored, and adds the elements to the partial values. */
+SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int number, uint32_t reads,
+                                        const sgemm__scalars *scalars, int along_n, const sgemm__result_vector *at,
+                                        const float *sums, sgemm__reduction_thread *own) {
+  const int first = (int)(along_n ? at->col : at->row);
+  float result[4] = {0.0f}, aux[4];
+  int v;
+  sgemm__evaluate_vector(&r->gemm, number, reads, scalars, 4, at, sums, result, aux);
+  if (r->D != NULL)
+    sgemm__store_values(r->D + at->matrix * r->stride_d + at->row * r->ldd + at->col, result, 4, at->exist);
+  if (reads & SGEMM__READS_aux)
+    sgemm__store_aux(&r->gemm, 4, at, aux);
+  if (at->exist < 4) { /* elements that do not exist change nothing */
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      if (v >= at->exist)
+        result[v] = sgemm__sums(r->reduction)
+                        ? 0.0f
+                        : sgemm__float_of(r->reduction == SGEMM_REDUCTION_max ? 0xff800000u : 0x7f800000u);
+  }
+  sgemm__add_elements(r->reduction, own, result, first, along_n);
+}
+
+/* partial value 0 <- the value of a row, from the 4 of each of its lanes; the order of the sums is fixed. All threads of
+   the block call it. */
+SGEMM__DEVICE void sgemm__combine_lanes(const sgemm__reduction_args *r, sgemm__reduction_thread *own) {
   float words[4] = {0.0f};
   int mask, v;
   SGEMM__UNROLL
-  for (v = 1; v < 4; v++) {
-    other = sgemm__partial_of(r, own, v);
-    sgemm__combine(r->reduction, &sum, &other);
-  }
+  for (v = 1; v < 4; v++)
+    sgemm__combine_numbers(r->reduction, own, 0, own->value[v], own->number[v]);
   for (mask = 1; mask < own->lanes; mask *= 2) {
-    words[0] = sum.value;
-    words[1] = sgemm__float_of((uint32_t)sum.index);
-    words[2] = sgemm__float_of((uint32_t)((uint64_t)sum.index >> 32));
+    words[0] = own->value[0];
+    words[1] = sgemm__float_of((uint32_t)own->number[0]);
     sgemm__shuffle_xor4(words, mask);
-    other.value = words[0];
-    other.index = (int64_t)(sgemm__bits_of(words[1]) | (uint64_t)sgemm__bits_of(words[2]) << 32);
-    sgemm__combine(r->reduction, &sum, &other);
+    sgemm__combine_numbers(r->reduction, own, 0, words[0], (int)sgemm__bits_of(words[1]));
   }
-  return sum;
 }
 
-/* The value of column `thread` of the first 4 * lanes, from the partial values of all groups, in order. shared: 8 floats
-   for each thread. All threads of the block call it. */
-SGEMM__DEVICE sgemm__partial sgemm__combine_groups(const sgemm__reduction_args *r, sgemm__reduction_thread *own,
-                                                   float *shared, int threads) {
+/* partial value 0 <- the value of column `thread` of the first 4 * lanes, from those of all groups, in order. shared: 8
+   floats for each thread. All threads of the block call it. */
+SGEMM__DEVICE void sgemm__combine_groups(const sgemm__reduction_args *r, sgemm__reduction_thread *own, float *shared,
+                                         int threads) {
   const int thread = sgemm__thread(), columns = 4 * own->lanes;
   float *numbers = shared + 4 * threads;
-  sgemm__partial sum, other;
   int group, v;
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
@@ -179,30 +198,26 @@ SGEMM__DEVICE sgemm__partial sgemm__combine_groups(const sgemm__reduction_args *
     sgemm__store_shared(numbers + 4 * thread + v, sgemm__float_of((uint32_t)own->number[v]));
   }
   sgemm__barrier();
-  sum.value = sgemm__value_of_none(r->reduction);
-  sum.index = SGEMM__NO_INDEX;
-  for (group = 0; group < own->groups && thread < columns; group++) {
-    own->value[0] = sgemm__load_shared(shared + group * columns + thread);
-    own->number[0] = (int)sgemm__bits_of(sgemm__load_shared(numbers + group * columns + thread));
-    other = sgemm__partial_of(r, own, 0);
-    sgemm__combine(r->reduction, &sum, &other);
-  }
-  return sum;
+  own->value[0] = sgemm__value_of_none(r->reduction);
+  own->number[0] = SGEMM__NO_NUMBER;
+  for (group = 0; group < own->groups && thread < columns; group++)
+    sgemm__combine_numbers(r->reduction, own, 0, sgemm__load_shared(shared + group * columns + thread),
+                           (int)sgemm__bits_of(sgemm__load_shared(numbers + group * columns + thread)));
 }
 
 /* Combines the partial values of the block's threads and stores them. kept: the block's first row or column. */
 SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int along_n, int64_t matrix, int64_t part,
                                       int64_t kept, sgemm__reduction_thread *own, float *shared, int threads) {
-  const int thread = sgemm__thread();
-  if (along_n) {
-    sgemm__partial sum = sgemm__combine_lanes(r, own);
-    if (own->lane == 0 && kept + own->group < r->gemm.m)
-      sgemm__store_part(r, matrix, part, kept + own->group, &sum);
-  } else {
-    sgemm__partial sum = sgemm__combine_groups(r, own, shared, threads);
-    if (thread < 4 * own->lanes && kept + thread < r->gemm.n)
-      sgemm__store_part(r, matrix, part, kept + thread, &sum);
-  }
+  const int64_t at = kept + (along_n ? own->group : sgemm__thread());
+  sgemm__partial sum;
+  if (along_n)
+    sgemm__combine_lanes(r, own);
+  else
+    sgemm__combine_groups(r, own, shared, threads);
+  sum.value = own->value[0];
+  sum.index = own->number[0] == SGEMM__NO_NUMBER ? SGEMM__NO_INDEX : r->first + own->number[0];
+  if (along_n ? own->lane == 0 && at < r->gemm.m : sgemm__thread() < 4 * own->lanes && at < r->gemm.n)
+    sgemm__store_part(r, matrix, part, at, &sum);
 }
 
 /* ---- Reduce a slab ----------------------------------------------------------------------------------------------- */
@@ -210,44 +225,83 @@ SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int along_
 /* The thread's vector number i of the reduced direction, in the rows or columns of the block from `kept` on. */
 SGEMM__DEVICE sgemm__result_vector sgemm__slab_vector_at(const sgemm__args *p, int along_n, int64_t matrix,
                                                          int64_t kept, const sgemm__reduction_thread *own, int i) {
-  return along_n ? sgemm__result_vector_at(p, matrix, kept + own->group, 4 * (int64_t)i, 4)
-                 : sgemm__result_vector_at(p, matrix, i, kept + 4 * own->lane, 4);
+  const int col = along_n ? 4 * i : (int)kept + 4 * own->lane, row = along_n ? (int)kept + own->group : i;
+  const int columns = (int)p->n - col;
+  sgemm__result_vector at;
+  at.matrix = matrix;
+  at.row = row;
+  at.col = col;
+  at.exist = row >= (int)p->m ? 0 : columns < 4 ? columns : 4;
+  return at;
 }
 
 SGEMM__DEVICE void sgemm__load_sums(const sgemm__args *p, const sgemm__result_vector *at, float *sums) {
   sgemm__load_values(sums, p->C + at->matrix * p->stride_c + at->row * p->ldc + at->col, 4, at->exist);
 }
 
-/* A block reduces one part of the rows of its groups, or of 4 columns for each lane. along_n: a literal, 1 for rows. The
-   sums of the next vector are loaded before those of this one are used. */
-SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, int along_n, float *shared, int threads) {
+/* Where a block's part of the reduced direction begins and ends, in vectors. */
+typedef struct sgemm__part {
+  int64_t matrix, part, kept; /* kept: the first row or column */
+  int first, end;
+} sgemm__part;
+
+SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, int along_n,
+                                         const sgemm__reduction_thread *own) {
+  const int length = (int)(along_n ? (r->gemm.n + 3) / 4 : r->gemm.m);
+  sgemm__part t;
+  t.matrix = sgemm__block_yz();
+  t.part = sgemm__block_x() % (uint32_t)r->parts;
+  t.kept = (int64_t)(sgemm__block_x() / (uint32_t)r->parts) * (along_n ? own->groups : 4 * own->lanes);
+  t.first = (int)(t.part * r->per_part);
+  t.end = t.first + (int)r->per_part < length ? t.first + (int)r->per_part : length;
+  return t;
+}
+
+/* Reduces the thread's vectors of a part. number, reads, along_n: literals. The sums of the next vector are loaded
+   before those of this one are used. */
+SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number, uint32_t reads, int along_n,
+                                      const sgemm__part *t, sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
-  sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
-  const int64_t part = sgemm__block_x() % (uint32_t)r->parts, block = sgemm__block_x() / (uint32_t)r->parts;
-  const int64_t matrix = sgemm__block_yz(), kept = block * (along_n ? own.groups : 4 * own.lanes);
-  const int length = (int)(along_n ? (p->n + 3) / 4 : p->m), first = (int)(part * r->per_part);
-  const int end = first + (int)r->per_part < length ? first + (int)r->per_part : length;
-  const int step = along_n ? own.lanes : own.groups;
-  int i = first + (along_n ? own.lane : own.group), v;
-  sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, matrix, kept, &own, i);
+  const sgemm__scalars scalars = sgemm__scalars_of(p);
+  const int step = along_n ? own->lanes : own->groups;
+  int i = t->first + (along_n ? own->lane : own->group), v;
+  sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i);
   float sums[4] = {0.0f}, next[4] = {0.0f};
-  sgemm__pdl_wait();
-  if (matrix >= p->batch)
-    return;
-  if (i < end)
+  if (i < t->end) {
+    sgemm__set_first(own, at.exist, (int)(along_n ? at.col : at.row), along_n);
     sgemm__load_sums(p, &at, sums);
-  for (; i < end; i += step) {
-    const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, matrix, kept, &own, i + step);
-    if (i + step < end)
+  }
+  for (; i < t->end; i += step) {
+    const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i + step);
+    if (i + step < t->end)
       sgemm__load_sums(p, &after, next);
     if (at.exist > 0)
-      sgemm__reduce_vector(r, along_n, &at, sums, &own);
+      sgemm__reduce_vector(r, number, reads, &scalars, along_n, &at, sums, own);
     at = after;
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       sums[v] = next[v];
   }
-  sgemm__store_parts(r, along_n, matrix, part, kept, &own, shared, threads);
+}
+
+/* A block reduces one part of the rows of its groups, or of 4 columns for each lane. along_n: a literal, 1 for rows. The
+   loop is there for each epilogue, because one loop with all of them has four times the instructions for an element, and
+   the L2 delivers sums faster than they are issued. */
+SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, int along_n, float *shared, int threads) {
+  sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
+  const sgemm__part t = sgemm__part_of(r, along_n, &own);
+  sgemm__pdl_wait();
+  if (t.matrix >= r->gemm.batch)
+    return;
+  switch (r->gemm.epilogue.number) {
+#define SGEMM__X(name, reads, expression, what)                                                                        \
+  case SGEMM_EPILOGUE_##name:                                                                                          \
+    sgemm__reduce_part(r, SGEMM_EPILOGUE_##name, SGEMM__MASK reads, along_n, &t, &own);                                \
+    break;
+    SGEMM_EPILOGUES(SGEMM__X)
+#undef SGEMM__X
+  }
+  sgemm__store_parts(r, along_n, t.matrix, t.part, t.kept, &own, shared, threads);
 }
 
 /* ---- Combine parts ----------------------------------------------------------------------------------------------- */
@@ -330,11 +384,13 @@ SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *o
   const int64_t length = r->along_n ? p->n : p->m;
   sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
   const int end = r->along_n ? SGEMM__DIRECT_TILE / 4 : SGEMM__DIRECT_TILE, step = r->along_n ? own.lanes : own.groups;
+  sgemm__scalars scalars;
   int64_t first;
   int i;
   sgemm__pdl_wait();
   if (matrix >= p->batch)
     return;
+  scalars = sgemm__scalars_of(p);
   for (first = 0; first < length; first += SGEMM__DIRECT_TILE) {
     const int64_t row = r->along_n ? kept : first, col = r->along_n ? first : kept;
     sgemm__multiply_direct(p, matrix, row, col, operands, sums, threads);
@@ -343,8 +399,10 @@ SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *o
       const sgemm__result_vector at = sgemm__result_vector_at(p, matrix, row + tile_row, col + tile_col, 4);
       float vector[4];
       sgemm__load_shared4(vector, sums + tile_row * SGEMM__DIRECT_TILE + tile_col);
+      if (own.number[0] == SGEMM__NO_NUMBER)
+        sgemm__set_first(&own, at.exist, (int)(r->along_n ? at.col : at.row), r->along_n);
       if (at.exist > 0)
-        sgemm__reduce_vector(r, r->along_n, &at, vector, &own);
+        sgemm__reduce_vector(r, p->epilogue.number, p->epilogue.reads, &scalars, r->along_n, &at, vector, &own);
     }
     sgemm__barrier();
   }
