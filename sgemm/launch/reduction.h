@@ -28,7 +28,7 @@ enum {
   SGEMM__REDUCTION_LIMIT = 64 << 20, /* bytes of workspace that a call asks for */
   SGEMM__PARTIAL_LIMIT = 1 << 18,    /* partial values, if more rows could have them */
   SGEMM__PART_STEPS = 4,             /* vectors that a thread reduces, at least, if there are several parts */
-  SGEMM__PART_BLOCKS = 6,            /* blocks for each SM for which the reduced direction is divided */
+  SGEMM__PART_BLOCKS = 4,            /* resident blocks of the reducing kernels on an SM */
   SGEMM__SLAB_CANDIDATES = 6,
   SGEMM__SLAB_US = 4 /* us of a slab that its size does not change: launches, and waits for them */
 };
@@ -54,7 +54,7 @@ static inline sgemm_params sgemm__slab_params(const sgemm__reduction *c, int64_t
   return p;
 }
 
-/* Divides the reduced direction of a slab among the blocks of its kernel, if it has fewer than fill the device. */
+/* Divides the reduced direction of a slab among the blocks of its kernel, as far as they run at the same time. */
 static inline void sgemm__divide_parts(sgemm__slabs *s, const sgemm__reduction *c, const sgemm_device *device) {
   int64_t lanes, groups, blocks, steps, parts, most;
   s->log2_lanes = 0;
@@ -64,7 +64,7 @@ static inline void sgemm__divide_parts(sgemm__slabs *s, const sgemm__reduction *
   groups = SGEMM__REDUCTION_THREADS >> s->log2_lanes;
   blocks = (c->along_n ? sgemm__ceil_div(s->rows, groups) : sgemm__ceil_div(s->cols, 4 * lanes)) * s->matrices;
   steps = c->along_n ? sgemm__ceil_div(s->cols, 4 * lanes) : sgemm__ceil_div(s->rows, groups);
-  parts = sgemm__ceil_div(SGEMM__PART_BLOCKS * device->multiprocessors, blocks);
+  parts = SGEMM__PART_BLOCKS * device->multiprocessors / blocks;
   most = steps / SGEMM__PART_STEPS;
   s->parts = (int)sgemm__max(1, parts < most ? parts : most);
   s->per_part = sgemm__ceil_div(c->along_n ? sgemm__ceil_div(s->cols, 4) : s->rows, s->parts);

@@ -134,14 +134,21 @@ SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *o
                                        int step) {
   const float sign = reduction == SGEMM_REDUCTION_max ? -1.0f : 1.0f;
   int v;
-  SGEMM__UNROLL
-  for (v = 0; v < 4; v++) {
-    const float key = sign * x[v];
-    if (sgemm__sums(reduction)) {
-      own->value[v] = sgemm__fma(x[v], reduction == SGEMM_REDUCTION_sum ? 1.0f : x[v], own->value[v]);
-    } else if (!(key >= own->value[v]) && own->value[v] == own->value[v]) {
-      own->value[v] = key;
-      own->number[v] = first + v * step;
+  if (reduction == SGEMM_REDUCTION_sum) {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      own->value[v] += x[v];
+  } else if (reduction == SGEMM_REDUCTION_sum_squares) {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      own->value[v] = sgemm__fma(x[v], x[v], own->value[v]);
+  } else {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++) {
+      const float key = sign * x[v];
+      const int wins = !(key >= own->value[v]) && own->value[v] == own->value[v];
+      own->value[v] = wins ? key : own->value[v];
+      own->number[v] = wins ? first + v * step : own->number[v];
     }
   }
 }
@@ -235,10 +242,6 @@ SGEMM__DEVICE sgemm__result_vector sgemm__slab_vector_at(const sgemm__args *p, i
   return at;
 }
 
-SGEMM__DEVICE void sgemm__load_sums(const sgemm__args *p, const sgemm__result_vector *at, float *sums) {
-  sgemm__load_values(sums, p->C + at->matrix * p->stride_c + at->row * p->ldc + at->col, 4, at->exist);
-}
-
 /* Where a block's part of the reduced direction begins and ends, in vectors. */
 typedef struct sgemm__part {
   int64_t matrix, part, kept; /* kept: the first row or column */
@@ -258,23 +261,29 @@ SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, int alo
 }
 
 /* Reduces the thread's vectors of a part. number, reads, along_n: literals. The sums of the next vector are loaded
-   before those of this one are used. */
+   before those of this one are used. A slab's rows are whole vectors; columns beyond the last are loaded, not used. */
 SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number, uint32_t reads, int along_n,
                                       const sgemm__part *t, sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
   const sgemm__scalars scalars = sgemm__scalars_of(p);
   const int step = along_n ? own->lanes : own->groups;
+  const int64_t floats = along_n ? 4 * step : step * p->ldc; /* from a vector of the thread to its next */
   int i = t->first + (along_n ? own->lane : own->group), v;
   sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i);
+  const float *from = p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col;
   float sums[4] = {0.0f}, next[4] = {0.0f};
   if (i < t->end) {
     sgemm__set_first(own, at.exist, (int)(along_n ? at.col : at.row), along_n);
-    sgemm__load_sums(p, &at, sums);
+    if (at.exist > 0)
+      sgemm__load_result4(sums, from);
   }
+  sgemm__converge();
   for (; i < t->end; i += step) {
     const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i + step);
-    if (i + step < t->end)
-      sgemm__load_sums(p, &after, next);
+    from += floats;
+    if (i + step < t->end && after.exist > 0)
+      sgemm__load_result4(next, from);
+    sgemm__converge();
     if (at.exist > 0)
       sgemm__reduce_vector(r, number, reads, &scalars, along_n, &at, sums, own);
     at = after;
