@@ -134,14 +134,14 @@ static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduct
   int found = 0;
   memset(&s, 0, sizeof s);
   if ((double)m * (double)n <= elements) {
-    const double matrices = floor(elements / ((double)m * (double)n));
+    const double matrices = elements / ((double)m * (double)n);
     s.matrices = matrices < (double)c->whole.batch ? (int64_t)matrices : c->whole.batch;
     s.rows = m;
     s.cols = n;
     *best = s;
     return sgemm__lay_out_slabs(best, c, device, limit);
   }
-  divisor = (int64_t)ceil(least_rows * (double)n / elements);
+  divisor = (int64_t)sgemm__ceil(least_rows * (double)n / elements);
   for (candidate = 0; candidate < SGEMM__SLAB_CANDIDATES; candidate++) {
     s.matrices = 1;
     s.cols = divisor == 1 ? n : sgemm__ceil_div(sgemm__ceil_div(n, divisor), TILE) * TILE;
