@@ -334,6 +334,25 @@ Test(epilogues, tensor, ANYWHERE) {
   }
 }
 
+/* A bias in a tensor mode, along m, along n and along both, which the multiplying kernels or a second one add. */
+Test(epilogues, tensor_bias, ANYWHERE) {
+  int i;
+  need_backend();
+  for (i = 0; i < 24; i++) {
+    call c = case_of(SGEMM_EPILOGUE_bias, 128, 64, 100, 0);
+    sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
+    sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x64_4x4, &p);
+    plan.tensor = i % 2 ? SGEMM_mma_bf16x6_128x128 : SGEMM_wgmma_fp16x3_128x64;
+    c.order = i / 2 % 2 ? SGEMM_COL_MAJOR : SGEMM_ROW_MAJOR;
+    c.vectors = i / 4 % 3 + 1;
+    c.beta = i / 12 ? 2.0f : 0.0f;
+    c.batch = 2;
+    c.k = 100;
+    c.in_device = 0;
+    solve(&c, &plan, "bias in a tensor mode");
+  }
+}
+
 /* What sgemm_run() selects, also where C is read in place and alpha or k is 0. */
 Test(epilogues, selected, ANYWHERE) {
   int i;
