@@ -4,7 +4,7 @@
 #define SGEMM_ARGS_H
 
 /* What an epilogue reads besides the sums of products. The leading dimensions and strides are those of sgemm_params,
-   and all matrices are row-major. The tensor modes' kernels read C here in each call with beta: sgemm__read_from(). */
+   and all matrices are row-major. */
 typedef struct sgemm__epilogue_args {
   const float *C, *E;
   const float *vec_m, *vec_n; /* NULL: zeros */

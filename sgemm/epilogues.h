@@ -28,7 +28,7 @@
 
 /* The built-in epilogues: X([symbol] name, (values), expression, "what it computes"). The functions are those of
    sgemm/device/activations.cuh. none is the plain multiplication. A build that needs fewer rows defines
-   SGEMM_BUILTIN_EPILOGUES itself, with those that it needs, none and bias first; the other names then do not compile. */
+   SGEMM_BUILTIN_EPILOGUES itself, with those that it needs, none first; the other names then do not compile. */
 #ifndef SGEMM_BUILTIN_EPILOGUES
 // clang-format off
 #define SGEMM_BUILTIN_EPILOGUES(X)                                                                                     \

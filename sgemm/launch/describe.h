@@ -28,7 +28,7 @@ typedef struct sgemm__text {
    unless the guard fires. */
 static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
   const int sum = plan->split_k > 1 || plan->stream_k > 1;
-  const int fuses = sgemm__variant_get(plan->variant)->fuses, apply = sgemm__args_of(p).applies_epilogue;
+  const int fuses = sgemm__variant_get(plan->variant)->fuses, apply = sgemm__has_epilogue(p);
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__args args;
   sgemm__slices s;

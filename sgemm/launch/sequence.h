@@ -43,20 +43,6 @@ static inline sgemm__args sgemm__before_epilogue(const sgemm__args *args) {
   return before;
 }
 
-/* 1 if the kernels of a tensor mode add the bias themselves, as C with beta = 1 that has one row: a bias along n alone. */
-static inline int sgemm__adds_bias(const sgemm__args *args) {
-  const sgemm__epilogue_args *e = &args->epilogue;
-  return args->applies_epilogue && e->number == SGEMM_EPILOGUE_bias && e->vec_m == NULL && e->vec_n != NULL &&
-         e->alpha == NULL && e->beta == NULL && args->beta == 0.0f;
-}
-
-/* Makes the kernels of a tensor mode read C from another place than that of the result. */
-static inline void sgemm__read_from(sgemm__args *args, const float *C, int64_t ldc, int64_t stride_c) {
-  args->epilogue.C = C;
-  args->epilogue.ldc = ldc;
-  args->epilogue.stride_c = stride_c;
-}
-
 /* Blocks of sgemm_apply_epilogue. */
 static inline double sgemm__apply_blocks(const sgemm__args *args) {
   return sgemm__ceil((double)args->m * (double)sgemm__ceil_div(args->n, 4) / SGEMM__APPLY_THREADS);
@@ -341,8 +327,7 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
   sgemm__tensor_args t = sgemm__tensor_args_of(plan, l, slice, adds_to_report, words);
   sgemm_plan fallback = sgemm__plain_plan(plan->variant);
   const int apply = slice->args.applies_epilogue && t.split_k == 1; /* in a second kernel, also after a fallback */
-  const int adds_bias = apply && sgemm__adds_bias(&slice->args);    /* the second kernel runs after strict fp32 alone */
-  sgemm__args strict = slice->args, after = slice->args;
+  sgemm__args strict = slice->args;
   sgemm_status status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
   fallback.cluster_k = plan->cluster_k;
   if (status != SGEMM_SUCCESS)
@@ -353,15 +338,6 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
   }
   if (apply)
     t.gemm = strict = sgemm__before_epilogue(&slice->args);
-  if (adds_bias) {
-    t.gemm.beta = 1.0f;
-    t.gemm.alpha = slice->args.alpha;
-    sgemm__read_from(&t.gemm, after.epilogue.vec_n, 0, after.epilogue.stride_vec_n);
-    after.fallback_reason = strict_reason;
-    after.run_on_fallback = 1;
-  } else {
-    sgemm__read_from(&t.gemm, t.gemm.C, t.gemm.ldc, t.gemm.stride_c);
-  }
   status = sgemm__launch_tensor(plan->tensor, &t, device, to);
   if (status == SGEMM_SUCCESS && plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE)
     status = sgemm__launch_full_range(plan, l, t, words, device, to);
@@ -372,7 +348,7 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
   }
   if (status == SGEMM_SUCCESS)
     status = sgemm__run_strict(&fallback, p, strict, device, strict_reason, to);
-  return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(&after, to) : status;
+  return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(&slice->args, to) : status;
 }
 
 /* The launches of a tensor plan: those of each slice, one after the other. alpha and k are not 0. */

@@ -77,8 +77,6 @@ static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   a.applies_epilogue = sgemm__has_epilogue(p);
   if (a.applies_epilogue)
     sgemm__take_epilogue(&a, p);
-  if (p->epilogue == SGEMM_EPILOGUE_none && p->alpha_device == NULL && !sgemm__reads_c(p))
-    a.applies_epilogue = 0; /* a plain call whose result is D */
   return a;
 }
 

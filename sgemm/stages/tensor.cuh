@@ -195,11 +195,9 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
    columns 2q and 2q + 1 of every 8, in rows r and r + 8 (PTX ISA, "Register Fragments and Shared Memory Matrix
    Layouts"). C: address of the thread's first result, element (row, col). scales: B's last block scales, from that of
    the thread's first column on, see sgemm__scale_offset(). full: 1 if all results lie inside C, pairs are aligned to 8
-   bytes and beta is 0. reads_c: 1 if beta is not 0; the element of C is then read from `old`, which is C, or a bias with
-   leading dimension 0: args->gemm.epilogue.ldc. full and reads_c are literals. */
-SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, float *C, const float *old, int64_t row,
-                                            int64_t col, int columns, const float *scales, int full, int reads_c,
-                                            const float *acc) {
+   bytes and beta is 0. reads_c: 1 if beta is not 0. full and reads_c are literals. */
+SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, float *C, int64_t row, int64_t col,
+                                            int columns, const float *scales, int full, int reads_c, const float *acc) {
   const sgemm__args *p = &args->gemm;
   const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
   int g, j;
@@ -212,8 +210,7 @@ SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, floa
       SGEMM__UNROLL
       for (j = 0; j < 4; j++) /* four pairs are in flight before the first is used */
         if (row + j / 2 * 8 < p->m)
-          sgemm__load_pair(p, old + j / 2 * 8 * p->epilogue.ldc + g * 16 + j % 2 * 8, col + g * 16 + j % 2 * 8,
-                           c + j * 2);
+          sgemm__load_pair(p, C + j / 2 * 8 * p->ldc + g * 16 + j % 2 * 8, col + g * 16 + j % 2 * 8, c + j * 2);
     }
     SGEMM__UNROLL
     for (j = 0; j < 4; j++) {
@@ -240,15 +237,12 @@ SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sge
   const float *scales = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
   float *C = p->C + unit->batch * p->stride_c + unit->partition * args->split_stride + (row + lane / 4) * p->ldc + col +
              lane % 4 * 2;
-  if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0) {
-    sgemm__tensor_store_rows(args, C, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 1, 0, acc);
-  } else if (p->beta == 0.0f) {
-    sgemm__tensor_store_rows(args, C, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 0, acc);
-  } else {
-    const float *old = p->epilogue.C + unit->batch * p->epilogue.stride_c + (row + lane / 4) * p->epilogue.ldc + col +
-                       lane % 4 * 2;
-    sgemm__tensor_store_rows(args, C, old, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 1, acc);
-  }
+  if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 1, 0, acc);
+  else if (p->beta == 0.0f)
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 0, acc);
+  else
+    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 1, acc);
 }
 
 #endif /* SGEMM_STAGES_TENSOR_CUH */
