@@ -5,12 +5,12 @@
 
 /* Results do not depend on when the streams do their work, with memory for few panels and for all. */
 static void in_order(int order, uint64_t seed, int pinned) {
-  static const int64_t kib[] = {40, 70, 120, 1000};
+  static const int64_t kib[] = {16, 40, 70, 120, 1000};
   int i, beta;
   fake.order = order;
   fake.seed = seed;
   fake.pinned = pinned;
-  for (i = 0; i < 4; i++)
+  for (i = 0; i < 5; i++)
     for (beta = 0; beta < 2; beta++) {
       problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, beta ? SGEMM_T : SGEMM_N, 1.0f, (float)beta);
       q.o.memory_bytes = kib[i] * 1024;
@@ -70,6 +70,20 @@ Test(copies, row_of_a_is_kept) {
   cr_assert(q.r.panels == 6, "%d", q.r.panels);
   most = 3 * 3 + 3 * 5 * 3 - 2; /* panels of A, and of B without those that are still there */
   cr_assert(fake.copies_in <= most, "%lld copies, not %lld", (long long)fake.copies_in, (long long)most);
+  release(&q);
+}
+
+/* With room for four panels each tile begins with the panel that it shares with the tile before, because neighbours go
+   through k in opposite directions. */
+Test(copies, last_panel_is_kept) {
+  problem q = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 96, 160, 96, 1.0f, 0.0f);
+  fake.pinned = 1;
+  q.o.block = q.o.panel = 32;
+  q.o.memory_bytes = 3 * 4096 + 4 * 4096;
+  make(&q);
+  check_done(&q);
+  cr_assert(q.r.panels == 4, "%d", q.r.panels);
+  cr_assert(fake.copies_in <= 2 * 3 * 15 - 14, "%lld copies", (long long)fake.copies_in);
   release(&q);
 }
 

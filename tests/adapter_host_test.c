@@ -230,7 +230,7 @@ Test(results, blocks_and_panels) {
 
 /* Memory that holds few panels, down to the least. More memory never means more copies. */
 Test(results, memory_limits) {
-  static const int64_t kib[] = {32, 40, 64, 100, 200, 1000};
+  static const int64_t kib[] = {16, 24, 32, 40, 64, 100, 200, 1000};
   int64_t bytes = INT64_MAX;
   unsigned i;
   for (i = 0; i < sizeof kib / sizeof *kib; i++) {
