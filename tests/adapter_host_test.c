@@ -515,11 +515,13 @@ Test(queue, every_tile_once) {
   }
 }
 
-/* The use that is predicted for a panel is the one that comes, for one GPU. */
+/* The use that is predicted for a panel is the one that comes, for one GPU, within the present row of tiles and the
+   next. */
 Test(queue, next_use) {
   sgemm_host__tile path[20], tile;
   sgemm_host__queue queue;
   int tiles = 0, i, j, operand;
+  int64_t block;
   memset(&tile, 0, sizeof tile);
   tile.row = -1;
   cr_assert(sgemm_host__queue_make(&queue, 4, 5));
@@ -527,14 +529,17 @@ Test(queue, next_use) {
     path[tiles++] = tile;
   cr_assert(tiles == 20);
   for (i = 0; i < tiles; i++)
-    for (operand = 0; operand < 2; operand++) {
-      const int64_t block = operand == 0 ? path[i].row : path[i].col;
-      const int64_t predicted = sgemm_host__next_use(&path[i], operand, block, 1);
-      for (j = i + 1; j < tiles && (operand == 0 ? path[j].row : path[j].col) != block; j++)
-        ;
-      cr_assert(predicted == (j < tiles ? j - i : -1), "tile %d: %lld", i, (long long)predicted);
-      cr_assert(sgemm_host__next_use(&path[i], operand, block, 0) == 0);
-    }
+    for (operand = 0; operand < 2; operand++)
+      for (block = 0; block < (operand == 0 ? 4 : 5); block++) {
+        const int64_t predicted = sgemm_host__next_use(&path[i], operand, block, 1);
+        for (j = i + 1; j < tiles && (operand == 0 ? path[j].row : path[j].col) != block; j++)
+          ;
+        if (j < tiles && path[j].row > path[i].row + 1)
+          j = tiles;
+        cr_assert(predicted == (j < tiles ? j - i : -1), "tile %d: %lld", i, (long long)predicted);
+        if (block == (operand == 0 ? path[i].row : path[i].col))
+          cr_assert(sgemm_host__next_use(&path[i], operand, block, 0) == 0);
+      }
   sgemm_host__queue_drop(&queue);
 }
 
@@ -552,6 +557,7 @@ Test(calls, thousand) {
     release(&q);
 #if !defined(MACHINE_CUDA)
     cr_assert(fake.allocations == 1 && fake.pins == 1 && fake.streams == 3);
+    cr_assert(fake.calls[SGEMM_HOST__FAKE_PIN] == 1 && fake.calls[SGEMM_HOST__FAKE_ALLOC] <= 7);
 #endif
   }
   nothing_is_left();
