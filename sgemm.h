@@ -94,8 +94,9 @@
 #define SGEMM_VERSION_STRING                                                                                           \
   SGEMM__STRING(SGEMM_VERSION_MAJOR) "." SGEMM__STRING(SGEMM_VERSION_MINOR) "." SGEMM__STRING(SGEMM_VERSION_PATCH)
 
-#include "sgemm/variants.h"  /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
-#include "sgemm/epilogues.h" /* the table of epilogues, sgemm_epilogue */
+#include "sgemm/variants.h"   /* the tables, sgemm_stage, sgemm_variant, sgemm_format, sgemm_tensor_variant */
+#include "sgemm/epilogues.h"  /* the table of epilogues, sgemm_epilogue */
+#include "sgemm/reductions.h" /* the table of reductions, sgemm_reduction_params */
 
 #if !defined(__CUDACC_RTC__) /* NVRTC compiles no host code: it reads the tables, the enums and the kernels */
 
@@ -114,6 +115,8 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_DEVICE,         "device is NULL")                                                                      \
   X(SGEMM_ERROR_LAUNCHES,       "count is NULL, or launches is NULL with a capacity")                                  \
   X(SGEMM_ERROR_WHICH,          "which is neither 'A' nor 'B'")                                                        \
+  X(SGEMM_ERROR_REDUCTION,      "reduction is NULL, or not in SGEMM_REDUCTIONS")                                       \
+  X(SGEMM_ERROR_AXIS,           "axis is neither rows (0) nor columns (1)")                                            \
   X(SGEMM_ERROR_ORDER,          "order is neither row-major (101) nor column-major (102)")                             \
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
   X(SGEMM_ERROR_OP_B,           "op_b (transB) is not one of N, T and C (111, 112, 113)")                              \
@@ -148,6 +151,9 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_AUX,            "aux is not aligned to 4 bytes, or given where the epilogue does not store it")        \
   X(SGEMM_ERROR_ALPHA_DEVICE,   "alpha_device is not aligned to 4 bytes")                                              \
   X(SGEMM_ERROR_BETA_DEVICE,    "beta_device is not aligned to 4 bytes")                                               \
+  X(SGEMM_ERROR_VALUES,         "values is not aligned to 4 bytes, or NULL without indices")                           \
+  X(SGEMM_ERROR_INDICES,        "indices is not aligned to 8 bytes, or given to a sum")                                \
+  X(SGEMM_ERROR_STRIDE_VALUES,  "stride of values and indices is smaller than their number in a matrix")               \
   X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL with a size, too small for the plan, or "  \
                                 "could not be allocated")                                                              \
   X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
@@ -478,6 +484,20 @@ double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const 
    bytes. In SGEMM_TENSOR the size has room for the full-range fallback, which splits pre-split operands again: 6 bytes
    for each element of A and B (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
+
+/* Computes one value of each row, or each column, of the result that sgemm_run() would compute, epilogue included, and
+   does not store the result unless p.D is given. C is read as by sgemm_run(), and never written. Each time the same
+   call gives the same bits; sums are added in an order that depends on the sizes and the workspace.
+     The result is computed in slabs that stay in the L2, in p's workspace: sgemm_reduction_workspace_query() bytes, or
+     less, which is slower. Without a workspace one kernel multiplies and reduces, at a small part of the speed, in
+     strict fp32. Pre-split operands are not used.
+     Errors: SGEMM_ERROR_PARAMS; SGEMM_ERROR_REDUCTION, _AXIS; those of sgemm_check(); SGEMM_ERROR_VALUES, _INDICES,
+     _STRIDE_VALUES; those of sgemm_run(). */
+sgemm_status sgemm_run_reduction(const sgemm_params *p, const sgemm_reduction_params *r, sgemm_stream stream);
+
+/* Writes to *bytes the workspace that sgemm_run_reduction() would take on the current device without a limit: at most
+   64 MiB, or what slabs of 128 rows and 128 columns need. Errors: those of sgemm_run_reduction(). */
+sgemm_status sgemm_reduction_workspace_query(const sgemm_params *p, const sgemm_reduction_params *r, int64_t *bytes);
 
 /* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to
    the device. Errors: SGEMM_ERROR_CUDA + e. */

@@ -198,6 +198,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #if SGEMM__PART_HOST
 #include "sgemm/stages/split_k_reduce.cuh"
 #include "sgemm/stages/apply_epilogue.cuh"
+#include "sgemm/stages/reduction.cuh"
 #endif
 #if SGEMM__DEFINES_TENSOR
 #include "sgemm/stages/tensor_split.cuh"
@@ -282,8 +283,13 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][9] = {SGEMM_VARIA
 #define SGEMM__X(format, terms, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
 static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-    SGEMM__KERNEL_POINTER(sgemm_reduce_split_k), SGEMM__KERNEL_POINTER(sgemm_pack),
-    SGEMM__KERNEL_POINTER(sgemm_reduce_stream_k), SGEMM__KERNEL_POINTER(sgemm_apply_epilogue),
+    SGEMM__KERNEL_POINTER(sgemm_reduce_split_k),
+    SGEMM__KERNEL_POINTER(sgemm_pack),
+    SGEMM__KERNEL_POINTER(sgemm_reduce_stream_k),
+    SGEMM__KERNEL_POINTER(sgemm_apply_epilogue),
+    SGEMM__KERNEL_POINTER(sgemm_reduce_results),
+    SGEMM__KERNEL_POINTER(sgemm_reduce_parts),
+    SGEMM__KERNEL_POINTER(sgemm_reduce_direct),
     SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback),
                                   SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
 #undef SGEMM__X

@@ -112,6 +112,26 @@ typedef struct sgemm__tensor_args {
                                         is kept; or NULL */
 } sgemm__tensor_args;
 
+/* Args of the kernels of reductions. The m x n results of gemm are a slab of the result of the call. */
+typedef struct sgemm__reduction_args {
+  sgemm__args gemm;         /* C: the slab's sums of products, each row aligned to 16 bytes */
+  float *D;                 /* receives the result of the slab; NULL: it is not stored */
+  int64_t ldd, stride_d;    /* of D */
+  float *values;            /* the reduction's results; NULL: not stored. See partial_values */
+  int64_t *indices;         /* NULL: not stored */
+  int64_t stride;           /* of both, from a matrix to the next */
+  float *partial_values;    /* workspace: the values of each part of the reduced direction; NULL: there is one part */
+  int64_t *partial_indices; /* workspace: their indices */
+  int64_t part_stride;      /* from a part to the next; from a matrix to the next it is parts * part_stride */
+  int64_t first;            /* index of the slab's first element in the reduced direction of the result */
+  int64_t per_part;         /* rows, or vectors of 4 columns, of a part */
+  int parts;                /* parts of the reduced direction of a slab */
+  int log2_lanes;           /* neighbouring threads that load neighbouring vectors of a row */
+  int along_n;              /* 1: each row of the row-major slab is reduced; 0: each column */
+  int accumulates;          /* 1: the partial values have those of earlier slabs; 0: they are overwritten */
+  int reduction;            /* sgemm_reduction */
+} sgemm__reduction_args;
+
 /* The grid of a launch. y * z is at least the number of matrices, or of blocks of 128 k, that y and z number. */
 typedef struct sgemm__grid {
   unsigned x, y, z, threads; /* blocks, y and z at most 65535; threads of a block */
@@ -125,6 +145,9 @@ enum {
   SGEMM__PACK,
   SGEMM__REDUCE_STREAM_K,
   SGEMM__APPLY_EPILOGUE,
+  SGEMM__REDUCE_RESULTS, /* the three kernels of sgemm/stages/reduction.cuh */
+  SGEMM__REDUCE_PARTS,
+  SGEMM__REDUCE_DIRECT,
   SGEMM__SPLIT,                                                   /* one for each format */
   SGEMM__SPLIT_FALLBACK = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* the split of plans with tensor_fallback */
   SGEMM__TENSOR_KERNEL,                                           /* one for each tensor-core variant */

@@ -1,4 +1,4 @@
-/* sgemm/checks.h: the checks of the arguments in sgemm_params. Included by sgemm.h. */
+/* sgemm/checks.h: the checks of the arguments of calls. Included by sgemm.h. */
 #ifndef SGEMM_CHECKS_H
 #define SGEMM_CHECKS_H
 
@@ -186,6 +186,45 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
                  (p->mode == SGEMM_STRICT && (p->prepared_a != NULL || p->prepared_b != NULL))
              ? SGEMM_ERROR_PREPARED
              : SGEMM_SUCCESS;
+}
+
+/* The params of a reduction with a place for a result that is not stored, so that C is not that place. */
+static inline sgemm_params sgemm__with_result(const sgemm_params *p) {
+  static float none;
+  sgemm_params with = *p;
+  if (p->D == NULL) {
+    const int row_major = p->order == SGEMM_ROW_MAJOR;
+    with.D = &none;
+    with.ldd = sgemm__max(1, row_major ? p->n : p->m);
+    with.stride_d = sgemm__product(with.ldd, row_major ? p->m : p->n);
+  }
+  return with;
+}
+
+/* Checks the arguments of sgemm_run_reduction(), as sgemm_check() does. */
+static inline sgemm_status sgemm_check_reduction(const sgemm_params *p, const sgemm_reduction_params *r) {
+  sgemm_params with;
+  sgemm_status status;
+  int64_t count;
+  if (p == NULL)
+    return SGEMM_ERROR_PARAMS;
+  if (r == NULL || r->reduction < 0 || r->reduction >= SGEMM_REDUCTION_COUNT)
+    return SGEMM_ERROR_REDUCTION;
+  if (r->axis != SGEMM_EACH_ROW && r->axis != SGEMM_EACH_COLUMN)
+    return SGEMM_ERROR_AXIS;
+  with = sgemm__with_result(p);
+  status = sgemm_check(&with);
+  count = r->axis == SGEMM_EACH_ROW ? p->m : p->n;
+  if ((status != SGEMM_SUCCESS && status < SGEMM_ERROR_WORKSPACE) || p->batch == 0 || count == 0)
+    return status;
+  if ((uintptr_t)r->values % sizeof(float) != 0 || (r->values == NULL && r->indices == NULL))
+    return SGEMM_ERROR_VALUES;
+  if ((uintptr_t)r->indices % sizeof(int64_t) != 0 ||
+      (r->indices != NULL && r->reduction <= SGEMM_REDUCTION_sum_squares))
+    return SGEMM_ERROR_INDICES;
+  if (p->batch > 1 && r->stride < count)
+    return SGEMM_ERROR_STRIDE_VALUES;
+  return status;
 }
 
 #endif /* SGEMM_CHECKS_H */

@@ -66,6 +66,10 @@ enum {
 
 #define SGEMM__APPLY_THREADS 256 /* threads of a block of sgemm_apply_epilogue */
 
+#define SGEMM__REDUCTION_THREADS 256 /* threads of a block of the kernels of reductions */
+#define SGEMM__DIRECT_TILE 64        /* rows and columns of a tile of sgemm_reduce_direct */
+#define SGEMM__DIRECT_K 16           /* k of a tile of its operands */
+
 /* Packed operands: see sgemm__pack(). */
 #define SGEMM__PACK_ROWS 128    /* rows of an operand that a block packs */
 #define SGEMM__PACK_K 64        /* k of an operand that a block packs */

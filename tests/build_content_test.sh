@@ -33,7 +33,10 @@ kernels() {
       for (fused = 0; fused <= $5; fused++)
         for (i = 1; i <= 4; i++) print $4 (fused ? "_epilogue_" : "_") substr("nnnttntt", 2 * i - 1, 2)
     }
-    END { print "sgemm_apply_epilogue"; print "sgemm_reduce_split_k"; print "sgemm_pack"; print "sgemm_reduce_stream_k" }' "$work/rows" | sort
+    END {
+      print "sgemm_apply_epilogue"; print "sgemm_reduce_split_k"; print "sgemm_pack"; print "sgemm_reduce_stream_k"
+      print "sgemm_reduce_results"; print "sgemm_reduce_parts"; print "sgemm_reduce_direct"
+    }' "$work/rows" | sort
 }
 
 # The stages in the order of the table.

@@ -4,11 +4,7 @@
 #if defined(TEST_PROJECT_ROWS)
 #include "tests/project_epilogues.h"
 #endif
-#include "tests/testing.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/plane.h"
 
 /* ---- The table in double ----------------------------------------------------------------------------------------- */
 
@@ -86,64 +82,6 @@ static double reference(int epilogue, values *v) {
   }
 }
 
-/* ---- Operands ---------------------------------------------------------------------------------------------------- */
-
-/* A batch of matrices, or of vectors (n = 1), with NaN around every row and matrix. */
-enum { MARGIN = 37 };
-typedef struct plane {
-  int64_t m, n, ld, stride, batch, count;
-  int col_major;
-  float *before, *after, *device;
-} plane;
-
-static const float POISON = NAN;
-
-static int64_t plane_at(const plane *x, int64_t b, int64_t i, int64_t j) {
-  return MARGIN + b * x->stride + (x->col_major ? j * x->ld + i : i * x->ld + j);
-}
-
-/* unit: elements are multiples of it, from -8 to 8 units; 0: NaN alone. */
-static plane plane_make(int64_t m, int64_t n, int64_t batch, int col_major, int pad, float unit, unsigned *seed) {
-  plane x;
-  int64_t b, i, j;
-  x.m = m;
-  x.n = n;
-  x.batch = batch;
-  x.col_major = col_major;
-  x.ld = (col_major ? m : n) + pad;
-  x.stride = x.ld * (col_major ? n : m) + pad;
-  x.count = 2 * MARGIN + batch * x.stride;
-  x.before = (float *)malloc((size_t)x.count * sizeof(float));
-  x.after = (float *)malloc((size_t)x.count * sizeof(float));
-  x.device = (float *)machine_alloc((size_t)x.count * sizeof(float));
-  cr_assert(x.before != NULL && x.after != NULL && x.device != NULL, "no memory for an operand");
-  for (i = 0; i < x.count; i++)
-    x.before[i] = POISON;
-  for (b = 0; b < batch; b++)
-    for (i = 0; i < m; i++)
-      for (j = 0; j < n; j++) {
-        *seed = *seed * 1664525u + 1013904223u;
-        if (unit != 0.0f)
-          x.before[plane_at(&x, b, i, j)] = (float)((int)(*seed >> 16) % 17 - 8) * unit;
-      }
-  return x;
-}
-
-static float *plane_upload(plane *x) {
-  cr_assert(machine_upload(x->device, x->before, (size_t)x->count * sizeof(float)) == 0, "upload failed");
-  return x->device + MARGIN;
-}
-
-static void plane_download(plane *x) {
-  cr_assert(machine_download(x->after, x->device, (size_t)x->count * sizeof(float)) == 0, "download failed");
-}
-
-static void plane_free(plane *x) {
-  free(x->before);
-  free(x->after);
-  machine_free(x->device);
-}
-
 /* ---- A call ------------------------------------------------------------------------------------------------------ */
 
 typedef struct call {
@@ -161,15 +99,6 @@ static double bound_of(const values *v, double want) {
   const uint32_t summed = SGEMM__READS_e | SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_c;
   const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)(int)v->aux);
   return 4.0 * 0x1p-23 * fabs(want) + (reads & summed ? 2.0 * 0x1p-23 * terms : 0.0) + 0x1p-120;
-}
-
-static plane make_op(int op, int64_t rows, int64_t cols, const call *c, unsigned *seed) {
-  return op == SGEMM_N ? plane_make(rows, cols, c->batch, c->order == SGEMM_COL_MAJOR, c->pad, 1.0f, seed)
-                       : plane_make(cols, rows, c->batch, c->order == SGEMM_COL_MAJOR, c->pad, 1.0f, seed);
-}
-
-static double op_element(const plane *x, int op, int64_t b, int64_t i, int64_t j) {
-  return (double)x->before[op == SGEMM_N ? plane_at(x, b, i, j) : plane_at(x, b, j, i)];
 }
 
 typedef struct operands {
@@ -191,7 +120,7 @@ static void compare(const call *c, const operands *o, const char *name) {
         values v = {0};
         double want, sum = 0.0, got = (double)out->after[plane_at(out, b, i, j)];
         for (k = 0; k < c->k; k++)
-          sum += op_element(&o->A, c->op_a, b, i, k) * op_element(&o->B, c->op_b, b, k, j);
+          sum += plane_op_element(&o->A, c->op_a, b, i, k) * plane_op_element(&o->B, c->op_b, b, k, j);
         v.c = reads_c ? (double)o->C.before[plane_at(&o->C, b, i, j)] : 0.0;
         v.sum = (c->alpha != 0.0f ? (double)c->alpha * sum : 0.0) + (c->beta != 0.0f ? (double)c->beta * v.c : 0.0);
         v.vec_m = c->vectors & 1 ? (double)o->vec_m.before[plane_at(&o->vec_m, b, i, 0)] : 0.0;
@@ -234,8 +163,8 @@ static void solve(const call *c, const sgemm_plan *plan, const char *name) {
                        : sgemm_params_init((sgemm_op)c->op_a, (sgemm_op)c->op_b, c->m, c->n, c->k);
   operands o;
   sgemm_status status;
-  o.A = make_op(c->op_a, c->m, c->k, c, &seed);
-  o.B = make_op(c->op_b, c->k, c->n, c, &seed);
+  o.A = plane_make_op(c->op_a, c->m, c->k, c->batch, col, c->pad, &seed);
+  o.B = plane_make_op(c->op_b, c->k, c->n, c->batch, col, c->pad, &seed);
   o.C = plane_make(c->m, c->n, c->batch, col, c->pad, reads_c ? 0.125f : 0.0f, &seed);
   o.D = plane_make(c->m, c->n, c->batch, col, c->pad + 1, 0.0f, &seed);
   o.E = plane_make(c->m, c->n, c->batch, col, c->pad + 2, reads & SGEMM__READS_e ? 0.25f : 0.0f, &seed);

@@ -37,6 +37,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   const sgemm_params col = sgemm_params_init_col(SGEMM_N, SGEMM_T, 3, 4, 5);
   const sgemm_metrics metrics = sgemm_metrics_of(&p, 1.0, 2.0, 3.0);
   sgemm_occupancy occupancy = sgemm_occupancy_of(device, 256, 128, 4096);
+  const sgemm_reduction_params reduction = {SGEMM_REDUCTION_min, SGEMM_EACH_ROW, C, NULL, 0};
   sgemm_device current;
   sgemm_plan plan;
   sgemm_launch launch;
@@ -66,6 +67,8 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   sum += (double)sgemm_prepared_bytes(&p, 'A');
   bits |= sgemm_prepare(&p, 'A', C, stream);
   bits |= sgemm_guard_query(&p, &reason, stream);
+  bits |= sgemm_check_reduction(&p, &reduction) | sgemm_run_reduction(&p, &reduction, stream);
+  bits |= sgemm_reduction_workspace_query(&p, &reduction, &bytes);
   bits |= sgemm_release_workspaces();
   bits |= sgemm_run(&p, stream);
   bits |= sgemm_run_stage(SGEMM_STAGE_naive, &p, stream);

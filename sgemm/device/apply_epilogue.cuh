@@ -119,18 +119,17 @@ SGEMM__DEVICE void sgemm__load_biases(const sgemm__epilogue_args *e, int width, 
   }
 }
 
-/* D <- the expression of the call's epilogue for a vector of results. sums: the sums of products. width: a literal. The
-   function is inlined, so that the fields of p are operands in constant memory: loaded through a pointer they would be
-   loaded again after each store to D. */
-SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const sgemm__result_vector *at,
-                                         const float *sums) {
+/* result <- the expression of the call's epilogue for a vector of results, and aux <- what it stores there. sums: the
+   sums of products. width: a literal. The function is inlined, so that the fields of p are operands in constant memory:
+   loaded through a pointer they would be loaded again after each store to D. */
+SGEMM__DEVICE void sgemm__evaluate_vector(const sgemm__args *p, int width, const sgemm__result_vector *at,
+                                          const float *sums, float *result, float *aux) {
   const sgemm__epilogue_args *e = &p->epilogue;
   const float alpha = e->alpha != NULL ? sgemm__load_global(e->alpha) : p->alpha;
   const float beta = e->beta != NULL ? sgemm__load_global(e->beta) : p->beta;
   const float zero = beta != 0.0f ? -0.0f : 0.0f; /* the scaled sum for alpha = 0 in device memory */
   sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
                                    {0.0f}, e->s,   e->t,   0,      0,      e->col_major};
-  float result[4] = {0.0f};
   int v;
   values.row = e->row + at->row;
   values.col = e->col + at->col;
@@ -146,10 +145,25 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
     values.sum[v] = beta != 0.0f ? sgemm__fma(beta, values.c[v], scaled) : scaled;
   }
   sgemm__evaluate(e->number, width, &values, result);
-  sgemm__store_values(p->C + at->matrix * p->stride_c + at->row * p->ldc + at->col, result, width, at->exist);
+  SGEMM__UNROLL
+  for (v = 0; v < width; v++)
+    aux[v] = values.aux[v];
+}
+
+/* Stores what an epilogue stores besides the result. */
+SGEMM__DEVICE void sgemm__store_aux(const sgemm__args *p, int width, const sgemm__result_vector *at, const float *aux) {
+  const sgemm__epilogue_args *e = &p->epilogue;
   if (e->aux != NULL)
-    sgemm__store_values(e->aux + at->matrix * e->stride_aux + at->row * e->ld_aux + at->col, values.aux, width,
-                        at->exist);
+    sgemm__store_values(e->aux + at->matrix * e->stride_aux + at->row * e->ld_aux + at->col, aux, width, at->exist);
+}
+
+/* D <- the expression of the call's epilogue for a vector of results. */
+SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const sgemm__result_vector *at,
+                                         const float *sums) {
+  float result[4] = {0.0f}, aux[4];
+  sgemm__evaluate_vector(p, width, at, sums, result, aux);
+  sgemm__store_values(p->C + at->matrix * p->stride_c + at->row * p->ldc + at->col, result, width, at->exist);
+  sgemm__store_aux(p, width, at, aux);
 }
 
 #endif /* SGEMM_DEVICE_APPLY_EPILOGUE_CUH */

@@ -26,6 +26,7 @@
 #include "sgemm/launch/device_cpu.h"
 #endif
 #include "sgemm/launch/calls.h"
+#include "sgemm/launch/reduction.h"
 #include "sgemm/launch/describe.h"
 
 #endif /* SGEMM__WITH_HOST */

@@ -71,6 +71,7 @@ static inline size_t sgemm__args_bytes(int kernel) {
          : kernel == SGEMM__PACK            ? sizeof(sgemm__pack_args)
          : kernel == SGEMM__APPLY_EPILOGUE  ? sizeof(sgemm__args)
          : kernel == SGEMM__REDUCE_STREAM_K ? sizeof(sgemm__tma_args)
+         : kernel < SGEMM__SPLIT            ? sizeof(sgemm__reduction_args)
                                             : sizeof(sgemm__tensor_args);
 }
 
@@ -79,11 +80,10 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #define SGEMM__X(format, terms, idea) "sgemm_split_" #format,
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
   static const char *const others[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-      "sgemm_reduce_split_k",
-      "sgemm_pack",
-      "sgemm_reduce_stream_k",
-      "sgemm_apply_epilogue",
-      SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
+      "sgemm_reduce_split_k",         "sgemm_pack",
+      "sgemm_reduce_stream_k",        "sgemm_apply_epilogue",
+      "sgemm_reduce_results",         "sgemm_reduce_parts",
+      "sgemm_reduce_direct",          SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
       SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
 #undef SGEMM__X
 #undef SGEMM__Y

@@ -38,6 +38,17 @@ static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
   }
 }
 
+/* Moves what an epilogue reads to the block of the result that begins at a matrix, row and column. */
+static inline void sgemm__move_epilogue(sgemm__epilogue_args *e, int64_t matrix, int64_t row, int64_t col) {
+  e->row += row;
+  e->col += col;
+  e->C += e->C != NULL ? matrix * e->stride_c + row * e->ldc + col : 0;
+  e->E += e->E != NULL ? matrix * e->stride_e + row * e->lde + col : 0;
+  e->aux += e->aux != NULL ? matrix * e->stride_aux + row * e->ld_aux + col : 0;
+  e->vec_m += e->vec_m != NULL ? matrix * e->stride_vec_m + row : 0;
+  e->vec_n += e->vec_n != NULL ? matrix * e->stride_vec_n + col : 0;
+}
+
 static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__args a;
@@ -278,16 +289,8 @@ static inline sgemm__slice sgemm__slice_at(const sgemm__slices *s, const sgemm__
   t.args.B += whole->trans_b ? t.col * whole->ldb + t.first_k : t.col + t.first_k * whole->ldb;
   t.args.C += t.row * whole->ldc + t.col;
   t.args.beta = t.first_k > 0 ? 1.0f : whole->beta;
-  if (whole->applies_epilogue) { /* without slices of k */
-    sgemm__epilogue_args *e = &t.args.epilogue;
-    e->row = t.row;
-    e->col = t.col;
-    e->C += e->C != NULL ? t.row * e->ldc + t.col : 0;
-    e->E += e->E != NULL ? t.row * e->lde + t.col : 0;
-    e->aux += e->aux != NULL ? t.row * e->ld_aux + t.col : 0;
-    e->vec_m += e->vec_m != NULL ? t.row : 0;
-    e->vec_n += e->vec_n != NULL ? t.col : 0;
-  }
+  if (whole->applies_epilogue) /* without slices of k */
+    sgemm__move_epilogue(&t.args.epilogue, 0, t.row, t.col);
   return t;
 }
 
