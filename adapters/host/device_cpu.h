@@ -47,6 +47,6 @@ typedef struct sgemm_host__fake {
   int64_t bytes, most_bytes;                  /* device memory in use, and the most of a device */
   int64_t longest_queue;                      /* entries of a stream that waited at one time */
 } sgemm_host__fake;
-extern sgemm_host__fake sgemm_host__fake_state;
+__attribute__((visibility("default"))) extern sgemm_host__fake sgemm_host__fake_state;
 
 #endif /* SGEMM_HOST_DEVICE_CPU_H */
