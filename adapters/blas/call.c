@@ -113,7 +113,7 @@ static void run(sgemm_blas__call *call, const sgemm_blas__settings *settings) {
     abort();
   }
   sgemm_blas__count_error(status);
-  call->path = SGEMM_BLAS_PATH_FALLBACK;
+  call->path = is_lasting(status) ? SGEMM_BLAS_PATH_NO_GPU : SGEMM_BLAS_PATH_FALLBACK;
   if (is_lasting(status))
     __atomic_store_n(&no_gpu, SGEMM_BLAS_PATH_NO_GPU, __ATOMIC_RELAXED);
 }

@@ -65,7 +65,8 @@ __attribute__((destructor)) static void write_report(void) {
       fprintf(file, "%12llu %14.3f %12.6f  %s\n", (unsigned long long)of_path[path].calls, 1e-9 * of_path[path].flop,
               of_path[path].seconds, sentences[path]);
   if (first_error != SGEMM_SUCCESS)
-    fprintf(file, "the first error of sgemm: %s\n", sgemm_host_error_string(first_error));
+    fprintf(file, "the first error of sgemm: %s (cudaError_t %d)\n", sgemm_host_error_string(first_error),
+            sgemm_cuda_error((sgemm_status)first_error));
   if (file != stderr)
     fclose(file);
 }
