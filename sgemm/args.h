@@ -145,7 +145,8 @@ enum {
   SGEMM__PACK,
   SGEMM__REDUCE_STREAM_K,
   SGEMM__APPLY_EPILOGUE,
-  SGEMM__REDUCE_RESULTS, /* the three kernels of sgemm/stages/reduction.cuh */
+  SGEMM__REDUCE_ROWS, /* the kernels of sgemm/stages/reduction.cuh */
+  SGEMM__REDUCE_COLUMNS,
   SGEMM__REDUCE_PARTS,
   SGEMM__REDUCE_DIRECT,
   SGEMM__SPLIT,                                                   /* one for each format */

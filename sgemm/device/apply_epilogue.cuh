@@ -119,32 +119,47 @@ SGEMM__DEVICE void sgemm__load_biases(const sgemm__epilogue_args *e, int width, 
   }
 }
 
-/* result <- the expression of the call's epilogue for a vector of results, and aux <- what it stores there. sums: the
-   sums of products. width: a literal. The function is inlined, so that the fields of p are operands in constant memory:
-   loaded through a pointer they would be loaded again after each store to D. */
-SGEMM__DEVICE void sgemm__evaluate_vector(const sgemm__args *p, int width, const sgemm__result_vector *at,
+/* The scalars of a call, from host or device memory. */
+typedef struct sgemm__scalars {
+  float alpha, beta;
+} sgemm__scalars;
+
+SGEMM__DEVICE sgemm__scalars sgemm__scalars_of(const sgemm__args *p) {
+  const sgemm__epilogue_args *e = &p->epilogue;
+  sgemm__scalars s;
+  s.alpha = e->alpha != NULL ? sgemm__load_global(e->alpha) : p->alpha;
+  s.beta = e->beta != NULL ? sgemm__load_global(e->beta) : p->beta;
+  return s;
+}
+
+/* result <- the expression of an epilogue for a vector of results, and aux <- what it stores there. sums: the sums of
+   products. width: a literal. number, reads: those of the call, or literals of a row, so that the loads of all other
+   values vanish. The function is inlined, so that the fields of p are operands in constant memory: loaded through a
+   pointer they would be loaded again after each store to D. */
+SGEMM__DEVICE void sgemm__evaluate_vector(const sgemm__args *p, int number, uint32_t reads,
+                                          const sgemm__scalars *scalars, int width, const sgemm__result_vector *at,
                                           const float *sums, float *result, float *aux) {
   const sgemm__epilogue_args *e = &p->epilogue;
-  const float alpha = e->alpha != NULL ? sgemm__load_global(e->alpha) : p->alpha;
-  const float beta = e->beta != NULL ? sgemm__load_global(e->beta) : p->beta;
+  const uint32_t vectors = SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_bias;
+  const float alpha = scalars->alpha, beta = scalars->beta;
   const float zero = beta != 0.0f ? -0.0f : 0.0f; /* the scaled sum for alpha = 0 in device memory */
   sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
                                    {0.0f}, e->s,   e->t,   0,      0,      e->col_major};
   int v;
   values.row = e->row + at->row;
   values.col = e->col + at->col;
-  if (beta != 0.0f || (e->reads & SGEMM__READS_c))
+  if (beta != 0.0f || (reads & SGEMM__READS_c))
     sgemm__load_values(values.c, e->C + at->matrix * e->stride_c + at->row * e->ldc + at->col, width, at->exist);
-  if (e->reads & SGEMM__READS_e)
+  if (reads & SGEMM__READS_e)
     sgemm__load_values(values.e, e->E + at->matrix * e->stride_e + at->row * e->lde + at->col, width, at->exist);
-  if (e->vec_m != NULL || e->vec_n != NULL)
+  if ((reads & vectors) && (e->vec_m != NULL || e->vec_n != NULL))
     sgemm__load_biases(e, width, at, &values);
   SGEMM__UNROLL
   for (v = 0; v < width; v++) {
     const float scaled = e->alpha != NULL && alpha == 0.0f ? zero : alpha * sums[v];
     values.sum[v] = beta != 0.0f ? sgemm__fma(beta, values.c[v], scaled) : scaled;
   }
-  sgemm__evaluate(e->number, width, &values, result);
+  sgemm__evaluate(number, width, &values, result);
   SGEMM__UNROLL
   for (v = 0; v < width; v++)
     aux[v] = values.aux[v];
@@ -160,8 +175,9 @@ SGEMM__DEVICE void sgemm__store_aux(const sgemm__args *p, int width, const sgemm
 /* D <- the expression of the call's epilogue for a vector of results. */
 SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const sgemm__result_vector *at,
                                          const float *sums) {
+  const sgemm__scalars scalars = sgemm__scalars_of(p);
   float result[4] = {0.0f}, aux[4];
-  sgemm__evaluate_vector(p, width, at, sums, result, aux);
+  sgemm__evaluate_vector(p, p->epilogue.number, p->epilogue.reads, &scalars, width, at, sums, result, aux);
   sgemm__store_values(p->C + at->matrix * p->stride_c + at->row * p->ldc + at->col, result, width, at->exist);
   sgemm__store_aux(p, width, at, aux);
 }

@@ -28,7 +28,7 @@ enum {
   SGEMM__REDUCTION_LIMIT = 64 << 20, /* bytes of workspace that a call asks for */
   SGEMM__PARTIAL_LIMIT = 1 << 18,    /* partial values, if more rows could have them */
   SGEMM__PART_STEPS = 4,             /* vectors that a thread reduces, at least, if there are several parts */
-  SGEMM__PART_BLOCKS = 6,            /* blocks for each SM for which the reduced direction is divided */
+  SGEMM__PART_BLOCKS = 4,            /* resident blocks of the reducing kernels on an SM */
   SGEMM__SLAB_CANDIDATES = 6,
   SGEMM__SLAB_US = 4 /* us of a slab that its size does not change: launches, and waits for them */
 };
@@ -54,7 +54,7 @@ static inline sgemm_params sgemm__slab_params(const sgemm__reduction *c, int64_t
   return p;
 }
 
-/* Divides the reduced direction of a slab among the blocks of its kernel, if it has fewer than fill the device. */
+/* Divides the reduced direction of a slab among the blocks of its kernel, as far as they run at the same time. */
 static inline void sgemm__divide_parts(sgemm__slabs *s, const sgemm__reduction *c, const sgemm_device *device) {
   int64_t lanes, groups, blocks, steps, parts, most;
   s->log2_lanes = 0;
@@ -64,7 +64,7 @@ static inline void sgemm__divide_parts(sgemm__slabs *s, const sgemm__reduction *
   groups = SGEMM__REDUCTION_THREADS >> s->log2_lanes;
   blocks = (c->along_n ? sgemm__ceil_div(s->rows, groups) : sgemm__ceil_div(s->cols, 4 * lanes)) * s->matrices;
   steps = c->along_n ? sgemm__ceil_div(s->cols, 4 * lanes) : sgemm__ceil_div(s->rows, groups);
-  parts = sgemm__ceil_div(SGEMM__PART_BLOCKS * device->multiprocessors, blocks);
+  parts = SGEMM__PART_BLOCKS * device->multiprocessors / blocks;
   most = steps / SGEMM__PART_STEPS;
   s->parts = (int)sgemm__max(1, parts < most ? parts : most);
   s->per_part = sgemm__ceil_div(c->along_n ? sgemm__ceil_div(s->cols, 4) : s->rows, s->parts);
@@ -238,8 +238,8 @@ static inline sgemm_status sgemm__run_slab(const sgemm__reduction *c, const sgem
     const int64_t kept = c->along_n ? t->row - first_row : 0;
     sgemm__set_partials(&args, s, memory, kept);
   }
-  return sgemm__emit(SGEMM__REDUCE_RESULTS, 0, sgemm__grid_of(blocks, t->matrices, SGEMM__REDUCTION_THREADS, 0), &args,
-                     to);
+  return sgemm__emit(c->along_n ? SGEMM__REDUCE_ROWS : SGEMM__REDUCE_COLUMNS, 0,
+                     sgemm__grid_of(blocks, t->matrices, SGEMM__REDUCTION_THREADS, 0), &args, to);
 }
 
 /* Combines the partial values of a block of rows or of columns, which t describes, to results. */
@@ -305,7 +305,7 @@ static inline sgemm_status sgemm__run_direct(const sgemm__reduction *c, sgemm__t
   const int64_t blocks = sgemm__ceil_div(c->along_n ? a->m : a->n, SGEMM__DIRECT_TILE);
   sgemm__slabs s;
   sgemm__reduction_args args;
-  if (!sgemm__grid_fits((double)blocks, a->batch))
+  if (!sgemm__grid_fits((double)blocks, a->batch) || (c->along_n ? a->n : a->m) > INT32_MAX)
     return SGEMM_ERROR_GRID;
   memset(&s, 0, sizeof s);
   s.parts = 1;

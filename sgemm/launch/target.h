@@ -80,10 +80,9 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #define SGEMM__X(format, terms, idea) "sgemm_split_" #format,
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
   static const char *const others[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-      "sgemm_reduce_split_k",         "sgemm_pack",
-      "sgemm_reduce_stream_k",        "sgemm_apply_epilogue",
-      "sgemm_reduce_results",         "sgemm_reduce_parts",
-      "sgemm_reduce_direct",          SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
+      "sgemm_reduce_split_k",         "sgemm_pack",          "sgemm_reduce_stream_k",
+      "sgemm_apply_epilogue",         "sgemm_reduce_rows",   "sgemm_reduce_columns",
+      "sgemm_reduce_parts",           "sgemm_reduce_direct", SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
       SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
 #undef SGEMM__X
 #undef SGEMM__Y

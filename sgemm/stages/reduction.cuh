@@ -1,5 +1,5 @@
-/* sgemm/stages/reduction.cuh: the kernels of reductions. sgemm_reduce_results reads a slab of sums of products that the
-   multiplication has left in the L2, applies the epilogue and reduces each row or column. sgemm_reduce_parts combines
+/* sgemm/stages/reduction.cuh: the kernels of reductions. sgemm_reduce_rows and sgemm_reduce_columns read a slab of sums
+   of products that the multiplication has left in the L2, apply the epilogue and reduce. sgemm_reduce_parts combines
    partial values. sgemm_reduce_direct multiplies too, for calls without a workspace. */
 #ifndef SGEMM_STAGES_REDUCTION_CUH
 #define SGEMM_STAGES_REDUCTION_CUH
@@ -16,34 +16,23 @@ typedef struct sgemm__partial {
 #define SGEMM__NO_INDEX ((int64_t)0x7fffffffffffffff) /* of no elements */
 
 SGEMM__DEVICE int sgemm__sums(int reduction) { return reduction <= SGEMM_REDUCTION_sum_squares; }
-
-SGEMM__DEVICE sgemm__partial sgemm__no_elements(int reduction) {
-  sgemm__partial none;
-  none.value = sgemm__sums(reduction) ? 0.0f : sgemm__float_of(0x7f800000u); /* Inf */
-  none.index = SGEMM__NO_INDEX;
-  return none;
+SGEMM__DEVICE float sgemm__value_of_none(int reduction) {
+  return sgemm__sums(reduction) ? 0.0f : sgemm__float_of(0x7f800000u); /* Inf */
 }
 
-/* 1 if element a wins over b: a NaN over a number, then the smaller key, then the lower index. */
-SGEMM__DEVICE int sgemm__wins(const sgemm__partial *a, const sgemm__partial *b) {
-  const int a_nan = a->value != a->value, b_nan = b->value != b->value;
-  return a_nan != b_nan ? a_nan : a->value < b->value || (!(a->value > b->value) && a->index < b->index);
+/* Compares elements: 1 if a wins over b, a NaN over a number or the smaller key; -1 if b wins; 0: the index decides. */
+SGEMM__DEVICE int sgemm__compare_keys(float a, float b) {
+  const int a_nan = a != a, b_nan = b != b;
+  return a_nan || b_nan ? a_nan - b_nan : (a < b) - (b < a);
 }
 
 /* a <- a and b. */
 SGEMM__DEVICE void sgemm__combine(int reduction, sgemm__partial *a, const sgemm__partial *b) {
+  const int order = sgemm__compare_keys(b->value, a->value);
   if (sgemm__sums(reduction))
     a->value += b->value;
-  else if (sgemm__wins(b, a))
+  else if (order > 0 || (order == 0 && b->index < a->index))
     *a = *b;
-}
-
-/* a <- a and the element x. */
-SGEMM__DEVICE void sgemm__combine_element(int reduction, sgemm__partial *a, float x, int64_t index) {
-  sgemm__partial b;
-  b.value = reduction == SGEMM_REDUCTION_sum_squares ? x * x : reduction == SGEMM_REDUCTION_max ? -x : x;
-  b.index = index;
-  sgemm__combine(reduction, a, &b);
 }
 
 /* An index in memory is 8 bytes, the low word first. */
@@ -77,7 +66,6 @@ SGEMM__DEVICE sgemm__partial sgemm__load_partial(const sgemm__reduction_args *r,
 SGEMM__DEVICE void sgemm__store_part(const sgemm__reduction_args *r, int64_t matrix, int64_t part, int64_t kept,
                                      sgemm__partial *a) {
   const int64_t at = (matrix * r->parts + part) * r->part_stride + kept;
-  a->index += a->index != SGEMM__NO_INDEX ? r->first : 0;
   if (r->partial_values == NULL) {
     sgemm__store_reduced(r, matrix, kept, a);
     return;
@@ -95,10 +83,13 @@ SGEMM__DEVICE void sgemm__store_part(const sgemm__reduction_args *r, int64_t mat
 /* ---- A thread's vectors ------------------------------------------------------------------------------------------ */
 
 /* Threads load vectors of 4 columns. 2^log2_lanes neighbouring threads, the lanes, load neighbouring vectors of a row.
-   The lanes of one row are a group. Each thread has a partial value for each of its 4 columns. */
+   The lanes of one row are a group. A thread has a partial value for each of its 4 columns, with the index in the slab,
+   whose 32 bits make the loop shorter. */
+#define SGEMM__NO_NUMBER 0x7fffffff /* of no elements */
 typedef struct sgemm__reduction_thread {
   int lane, lanes, group, groups;
-  sgemm__partial partial[4];
+  float value[4];
+  int number[4];
 } sgemm__reduction_thread;
 
 SGEMM__DEVICE sgemm__reduction_thread sgemm__reduction_thread_of(const sgemm__reduction_args *r, int threads) {
@@ -109,112 +100,217 @@ SGEMM__DEVICE sgemm__reduction_thread sgemm__reduction_thread_of(const sgemm__re
   own.lane = sgemm__thread() & (own.lanes - 1);
   own.group = sgemm__thread() >> r->log2_lanes;
   SGEMM__UNROLL
-  for (v = 0; v < 4; v++)
-    own.partial[v] = sgemm__no_elements(r->reduction);
+  for (v = 0; v < 4; v++) {
+    own.value[v] = sgemm__value_of_none(r->reduction);
+    own.number[v] = SGEMM__NO_NUMBER;
+  }
   return own;
 }
 
-/* Applies the epilogue to a vector of sums, stores what is to be stored, and adds the elements to the partial values.
-   The indices are those in the slab. */
-SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, const sgemm__result_vector *at,
-                                        const float *sums, sgemm__partial *partial) {
-  float result[4] = {0.0f}, aux[4];
+/* Gives the partial values the indices of the thread's first elements: of `exist` columns from `first` on, or of a row. */
+SGEMM__DEVICE void sgemm__set_first(sgemm__reduction_thread *own, int exist, int first, int step) {
   int v;
-  sgemm__evaluate_vector(&r->gemm, 4, at, sums, result, aux);
-  if (r->D != NULL)
-    sgemm__store_values(r->D + at->matrix * r->stride_d + at->row * r->ldd + at->col, result, 4, at->exist);
-  sgemm__store_aux(&r->gemm, 4, at, aux);
   SGEMM__UNROLL
   for (v = 0; v < 4; v++)
-    if (v < at->exist)
-      sgemm__combine_element(r->reduction, &partial[v], result[v], r->along_n ? at->col + v : at->row);
+    if (v < exist)
+      own->number[v] = first + v * step;
 }
 
-/* Combines the 4 partial values of the threads of a row's lanes. Lane 0 has the row's value in partial[0]; the order of
-   the sums is fixed. All threads of the block call it. */
+/* Adds another partial value to number v of a thread. */
+SGEMM__DEVICE void sgemm__combine_numbers(int reduction, sgemm__reduction_thread *own, int v, float value, int number) {
+  const int order = sgemm__compare_keys(value, own->value[v]);
+  if (sgemm__sums(reduction)) {
+    own->value[v] += value;
+  } else if (order > 0 || (order == 0 && number < own->number[v])) {
+    own->value[v] = value;
+    own->number[v] = number;
+  }
+}
+
+/* Adds 4 elements to the partial values of a thread, whose elements come in the order of their indices, so that of equal
+   ones the first remains. own->number has the index of the thread's first element from the beginning: the comparison
+   does not replace Inf by Inf. */
+SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *own, const float *x, int first,
+                                       int step) {
+  const float sign = reduction == SGEMM_REDUCTION_max ? -1.0f : 1.0f;
+  int v;
+  if (reduction == SGEMM_REDUCTION_sum) {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      own->value[v] += x[v];
+  } else if (reduction == SGEMM_REDUCTION_sum_squares) {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      own->value[v] = sgemm__fma(x[v], x[v], own->value[v]);
+  } else {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++) {
+      const float key = sign * x[v];
+      const int wins = !(key >= own->value[v]) && own->value[v] == own->value[v];
+      own->value[v] = wins ? key : own->value[v];
+      own->number[v] = wins ? first + v * step : own->number[v];
+    }
+  }
+}
+
+/* Applies the epilogue to a vector of sums, stores what is to be stored, and adds the elements to the partial values. */
+SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int number, uint32_t reads,
+                                        const sgemm__scalars *scalars, int along_n, const sgemm__result_vector *at,
+                                        const float *sums, sgemm__reduction_thread *own) {
+  const int first = (int)(along_n ? at->col : at->row);
+  float result[4] = {0.0f}, aux[4];
+  int v;
+  sgemm__evaluate_vector(&r->gemm, number, reads, scalars, 4, at, sums, result, aux);
+  if (r->D != NULL)
+    sgemm__store_values(r->D + at->matrix * r->stride_d + at->row * r->ldd + at->col, result, 4, at->exist);
+  if (reads & SGEMM__READS_aux)
+    sgemm__store_aux(&r->gemm, 4, at, aux);
+  if (at->exist < 4) { /* elements that do not exist change nothing */
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      if (v >= at->exist)
+        result[v] = sgemm__sums(r->reduction)
+                        ? 0.0f
+                        : sgemm__float_of(r->reduction == SGEMM_REDUCTION_max ? 0xff800000u : 0x7f800000u);
+  }
+  sgemm__add_elements(r->reduction, own, result, first, along_n);
+}
+
+/* partial value 0 <- the value of a row, from the 4 of each of its lanes; the order of the sums is fixed. All threads of
+   the block call it. */
 SGEMM__DEVICE void sgemm__combine_lanes(const sgemm__reduction_args *r, sgemm__reduction_thread *own) {
-  sgemm__partial *sum = &own->partial[0], other;
   float words[4] = {0.0f};
   int mask, v;
   SGEMM__UNROLL
   for (v = 1; v < 4; v++)
-    sgemm__combine(r->reduction, sum, &own->partial[v]);
+    sgemm__combine_numbers(r->reduction, own, 0, own->value[v], own->number[v]);
   for (mask = 1; mask < own->lanes; mask *= 2) {
-    words[0] = sum->value;
-    words[1] = sgemm__float_of((uint32_t)sum->index);
-    words[2] = sgemm__float_of((uint32_t)((uint64_t)sum->index >> 32));
+    words[0] = own->value[0];
+    words[1] = sgemm__float_of((uint32_t)own->number[0]);
     sgemm__shuffle_xor4(words, mask);
-    other.value = words[0];
-    other.index = (int64_t)(sgemm__bits_of(words[1]) | (uint64_t)sgemm__bits_of(words[2]) << 32);
-    sgemm__combine(r->reduction, sum, &other);
+    sgemm__combine_numbers(r->reduction, own, 0, words[0], (int)sgemm__bits_of(words[1]));
   }
 }
 
-/* Combines the partial values of a column over the groups, in order. shared: 12 floats for each thread. All threads of
-   the block call it; the first 4 * lanes have the columns' values in partial[0]. */
-SGEMM__DEVICE void sgemm__combine_groups(const sgemm__reduction_args *r, sgemm__reduction_thread *own, float *shared) {
+/* partial value 0 <- the value of column `thread` of the first 4 * lanes, from those of all groups, in order. shared: 8
+   floats for each thread. All threads of the block call it. */
+SGEMM__DEVICE void sgemm__combine_groups(const sgemm__reduction_args *r, sgemm__reduction_thread *own, float *shared,
+                                         int threads) {
   const int thread = sgemm__thread(), columns = 4 * own->lanes;
-  float *value = shared, *low = shared + 4 * SGEMM__REDUCTION_THREADS, *high = low + 4 * SGEMM__REDUCTION_THREADS;
+  float *numbers = shared + 4 * threads;
   int group, v;
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
-    sgemm__store_shared(value + 4 * thread + v, own->partial[v].value);
-    sgemm__store_shared(low + 4 * thread + v, sgemm__float_of((uint32_t)own->partial[v].index));
-    sgemm__store_shared(high + 4 * thread + v, sgemm__float_of((uint32_t)((uint64_t)own->partial[v].index >> 32)));
+    sgemm__store_shared(shared + 4 * thread + v, own->value[v]);
+    sgemm__store_shared(numbers + 4 * thread + v, sgemm__float_of((uint32_t)own->number[v]));
   }
   sgemm__barrier();
-  own->partial[0] = sgemm__no_elements(r->reduction);
-  if (thread < columns)
-    for (group = 0; group < own->groups; group++) {
-      sgemm__partial other;
-      other.value = sgemm__load_shared(value + group * columns + thread);
-      other.index = (int64_t)(sgemm__bits_of(sgemm__load_shared(low + group * columns + thread)) |
-                              (uint64_t)sgemm__bits_of(sgemm__load_shared(high + group * columns + thread)) << 32);
-      sgemm__combine(r->reduction, &own->partial[0], &other);
-    }
+  own->value[0] = sgemm__value_of_none(r->reduction);
+  own->number[0] = SGEMM__NO_NUMBER;
+  for (group = 0; group < own->groups && thread < columns; group++)
+    sgemm__combine_numbers(r->reduction, own, 0, sgemm__load_shared(shared + group * columns + thread),
+                           (int)sgemm__bits_of(sgemm__load_shared(numbers + group * columns + thread)));
 }
 
-/* Combines the partial values of the block's threads and stores them. kept: the block's first row or column; for rows,
-   the first of its groups. */
-SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int64_t matrix, int64_t part, int64_t kept,
-                                      sgemm__reduction_thread *own, float *shared) {
-  const int thread = sgemm__thread();
-  if (r->along_n) {
+/* Combines the partial values of the block's threads and stores them. kept: the block's first row or column. */
+SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int along_n, int64_t matrix, int64_t part,
+                                      int64_t kept, sgemm__reduction_thread *own, float *shared, int threads) {
+  const int64_t at = kept + (along_n ? own->group : sgemm__thread());
+  sgemm__partial sum;
+  if (along_n)
     sgemm__combine_lanes(r, own);
-    if (own->lane == 0 && kept + own->group < r->gemm.m)
-      sgemm__store_part(r, matrix, part, kept + own->group, &own->partial[0]);
-  } else {
-    sgemm__combine_groups(r, own, shared);
-    if (thread < 4 * own->lanes && kept + thread < r->gemm.n)
-      sgemm__store_part(r, matrix, part, kept + thread, &own->partial[0]);
-  }
+  else
+    sgemm__combine_groups(r, own, shared, threads);
+  sum.value = own->value[0];
+  sum.index = own->number[0] == SGEMM__NO_NUMBER ? SGEMM__NO_INDEX : r->first + own->number[0];
+  if (along_n ? own->lane == 0 && at < r->gemm.m : sgemm__thread() < 4 * own->lanes && at < r->gemm.n)
+    sgemm__store_part(r, matrix, part, at, &sum);
 }
 
 /* ---- Reduce a slab ----------------------------------------------------------------------------------------------- */
 
-/* A block reduces one part of the rows of its groups, or of 4 columns for each lane. */
-SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, float *shared, int threads) {
+/* The thread's vector number i of the reduced direction, in the rows or columns of the block from `kept` on. */
+SGEMM__DEVICE sgemm__result_vector sgemm__slab_vector_at(const sgemm__args *p, int along_n, int64_t matrix,
+                                                         int64_t kept, const sgemm__reduction_thread *own, int i) {
+  const int col = along_n ? 4 * i : (int)kept + 4 * own->lane, row = along_n ? (int)kept + own->group : i;
+  const int columns = (int)p->n - col;
+  sgemm__result_vector at;
+  at.matrix = matrix;
+  at.row = row;
+  at.col = col;
+  at.exist = row >= (int)p->m ? 0 : columns < 4 ? columns : 4;
+  return at;
+}
+
+/* Where a block's part of the reduced direction begins and ends, in vectors. */
+typedef struct sgemm__part {
+  int64_t matrix, part, kept; /* kept: the first row or column */
+  int first, end;
+} sgemm__part;
+
+SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, int along_n,
+                                         const sgemm__reduction_thread *own) {
+  const int length = (int)(along_n ? (r->gemm.n + 3) / 4 : r->gemm.m);
+  sgemm__part t;
+  t.matrix = sgemm__block_yz();
+  t.part = sgemm__block_x() % (uint32_t)r->parts;
+  t.kept = (int64_t)(sgemm__block_x() / (uint32_t)r->parts) * (along_n ? own->groups : 4 * own->lanes);
+  t.first = (int)(t.part * r->per_part);
+  t.end = t.first + (int)r->per_part < length ? t.first + (int)r->per_part : length;
+  return t;
+}
+
+/* Reduces the thread's vectors of a part. number, reads, along_n: literals. The sums of the next vector are loaded
+   before those of this one are used. A slab's rows are whole vectors; columns beyond the last are loaded, not used. */
+SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number, uint32_t reads, int along_n,
+                                      const sgemm__part *t, sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
-  sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
-  const int64_t part = sgemm__block_x() % (uint32_t)r->parts, block = sgemm__block_x() / (uint32_t)r->parts;
-  const int64_t matrix = sgemm__block_yz(), kept = block * (r->along_n ? own.groups : 4 * own.lanes);
-  const int64_t length = r->along_n ? (p->n + 3) / 4 : p->m, first = part * r->per_part;
-  const int64_t end = first + r->per_part < length ? first + r->per_part : length;
-  const int step = r->along_n ? own.lanes : own.groups;
-  int64_t i;
-  sgemm__pdl_wait();
-  if (matrix >= p->batch)
-    return;
-  for (i = first + (r->along_n ? own.lane : own.group); i < end; i += step) {
-    const sgemm__result_vector at = r->along_n ? sgemm__result_vector_at(p, matrix, kept + own.group, 4 * i, 4)
-                                               : sgemm__result_vector_at(p, matrix, i, kept + 4 * own.lane, 4);
-    float sums[4] = {0.0f};
-    if (at.exist > 0) {
-      sgemm__load_values(sums, p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col, 4, at.exist);
-      sgemm__reduce_vector(r, &at, sums, own.partial);
-    }
+  const sgemm__scalars scalars = sgemm__scalars_of(p);
+  const int step = along_n ? own->lanes : own->groups;
+  const int64_t floats = along_n ? 4 * step : step * p->ldc; /* from a vector of the thread to its next */
+  int i = t->first + (along_n ? own->lane : own->group), v;
+  sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i);
+  const float *from = p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col;
+  float sums[4] = {0.0f}, next[4] = {0.0f};
+  if (i < t->end) {
+    sgemm__set_first(own, at.exist, (int)(along_n ? at.col : at.row), along_n);
+    if (at.exist > 0)
+      sgemm__load_result4(sums, from);
   }
-  sgemm__store_parts(r, matrix, part, kept, &own, shared);
+  sgemm__converge();
+  for (; i < t->end; i += step) {
+    const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i + step);
+    from += floats;
+    if (i + step < t->end && after.exist > 0)
+      sgemm__load_result4(next, from);
+    sgemm__converge();
+    if (at.exist > 0)
+      sgemm__reduce_vector(r, number, reads, &scalars, along_n, &at, sums, own);
+    at = after;
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      sums[v] = next[v];
+  }
+}
+
+/* A block reduces one part of the rows of its groups, or of 4 columns for each lane. along_n: a literal, 1 for rows. The
+   loop is there for each epilogue, because one loop with all of them has four times the instructions for an element, and
+   the L2 delivers sums faster than they are issued. */
+SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, int along_n, float *shared, int threads) {
+  sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
+  const sgemm__part t = sgemm__part_of(r, along_n, &own);
+  sgemm__pdl_wait();
+  if (t.matrix >= r->gemm.batch)
+    return;
+  switch (r->gemm.epilogue.number) {
+#define SGEMM__X(name, reads, expression, what)                                                                        \
+  case SGEMM_EPILOGUE_##name:                                                                                          \
+    sgemm__reduce_part(r, SGEMM_EPILOGUE_##name, SGEMM__MASK reads, along_n, &t, &own);                                \
+    break;
+    SGEMM_EPILOGUES(SGEMM__X)
+#undef SGEMM__X
+  }
+  sgemm__store_parts(r, along_n, t.matrix, t.part, t.kept, &own, shared, threads);
 }
 
 /* ---- Combine parts ----------------------------------------------------------------------------------------------- */
@@ -222,11 +318,13 @@ SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, float *sha
 /* Combines the parts of a row or column in order; a thread has one. */
 SGEMM__DEVICE void sgemm__reduce_all_parts(const sgemm__reduction_args *r, int threads) {
   const int64_t kept = (int64_t)sgemm__block_x() * threads + sgemm__thread(), matrix = sgemm__block_yz();
-  sgemm__partial a = sgemm__no_elements(r->reduction);
+  sgemm__partial a;
   int part;
   sgemm__pdl_wait();
   if (kept >= (r->along_n ? r->gemm.m : r->gemm.n) || matrix >= r->gemm.batch)
     return;
+  a.value = sgemm__value_of_none(r->reduction);
+  a.index = SGEMM__NO_INDEX;
   for (part = 0; part < r->parts; part++) {
     const sgemm__partial b = sgemm__load_partial(r, (matrix * r->parts + part) * r->part_stride + kept);
     sgemm__combine(r->reduction, &a, &b);
@@ -288,18 +386,20 @@ SGEMM__DEVICE void sgemm__multiply_direct(const sgemm__args *p, int64_t matrix, 
 
 /* A block owns SGEMM__DIRECT_TILE rows, or columns, of the result, and computes all tiles along the other direction.
    Each tile goes to shared memory, from which threads take vectors as from a slab: each group has a row of the tile, or
-   the lanes have all of its columns. sums: SGEMM__DIRECT_TILE squared floats, at least 12 for each thread. */
+   the lanes have all of its columns. sums: SGEMM__DIRECT_TILE squared floats, at least 8 for each thread. */
 SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *operands, float *sums, int threads) {
   const sgemm__args *p = &r->gemm;
   const int64_t matrix = sgemm__block_yz(), kept = (int64_t)sgemm__block_x() * SGEMM__DIRECT_TILE;
   const int64_t length = r->along_n ? p->n : p->m;
   sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
   const int end = r->along_n ? SGEMM__DIRECT_TILE / 4 : SGEMM__DIRECT_TILE, step = r->along_n ? own.lanes : own.groups;
+  sgemm__scalars scalars;
   int64_t first;
   int i;
   sgemm__pdl_wait();
   if (matrix >= p->batch)
     return;
+  scalars = sgemm__scalars_of(p);
   for (first = 0; first < length; first += SGEMM__DIRECT_TILE) {
     const int64_t row = r->along_n ? kept : first, col = r->along_n ? first : kept;
     sgemm__multiply_direct(p, matrix, row, col, operands, sums, threads);
@@ -308,19 +408,25 @@ SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *o
       const sgemm__result_vector at = sgemm__result_vector_at(p, matrix, row + tile_row, col + tile_col, 4);
       float vector[4];
       sgemm__load_shared4(vector, sums + tile_row * SGEMM__DIRECT_TILE + tile_col);
+      if (own.number[0] == SGEMM__NO_NUMBER)
+        sgemm__set_first(&own, at.exist, (int)(r->along_n ? at.col : at.row), r->along_n);
       if (at.exist > 0)
-        sgemm__reduce_vector(r, &at, vector, own.partial);
+        sgemm__reduce_vector(r, p->epilogue.number, p->epilogue.reads, &scalars, r->along_n, &at, vector, &own);
     }
     sgemm__barrier();
   }
-  sgemm__store_parts(r, matrix, 0, kept, &own, sums);
+  sgemm__store_parts(r, r->along_n, matrix, 0, kept, &own, sums, threads);
 }
 
 /* ---- Kernels ----------------------------------------------------------------------------------------------------- */
 
-SGEMM__GLOBAL(sgemm_reduce_results, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_args) {
-  SGEMM__SHARED(shared, 12 * SGEMM__REDUCTION_THREADS);
-  sgemm__reduce_slab(&args, shared, SGEMM__REDUCTION_THREADS);
+SGEMM__GLOBAL(sgemm_reduce_rows, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_args) {
+  sgemm__reduce_slab(&args, 1, NULL, SGEMM__REDUCTION_THREADS);
+}
+
+SGEMM__GLOBAL(sgemm_reduce_columns, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_args) {
+  SGEMM__SHARED(shared, 8 * SGEMM__REDUCTION_THREADS);
+  sgemm__reduce_slab(&args, 0, shared, SGEMM__REDUCTION_THREADS);
 }
 
 SGEMM__GLOBAL(sgemm_reduce_parts, SGEMM__REDUCTION_THREADS, 8, sgemm__reduction_args) {
