@@ -109,7 +109,7 @@ static inline int sgemm__lay_out_slabs(sgemm__slabs *s, const sgemm__reduction *
   if (s->plan_bytes > p.workspace_bytes)
     s->plan_bytes = p.workspace_bytes / 256 * 256;
   s->cost = (double)count_m * (double)count_n *
-            (sgemm_plan_estimate(&plan, &p, device) + SGEMM__SLAB_US +
+            (sgemm_plan_estimate(&plan, &p, device) + (double)SGEMM__SLAB_US +
              4e-3 * (double)s->rows * (double)s->cols / device->bandwidth_gbs);
   return 1;
 }
