@@ -10,6 +10,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -542,6 +543,25 @@ Test(queue, next_use) {
       }
   sgemm_host__queue_drop(&queue);
 }
+
+/* ---- Without a GPU ----------------------------------------------------------------------------------------------- */
+
+#if defined(MACHINE_CUDA)
+/* Without a GPU only the suites that need none run. With SGEMM_REQUIRE_GPU=1 all run, and fail. */
+ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
+  const char *required = getenv("SGEMM_REQUIRE_GPU");
+  int count = 0;
+  if ((cudaGetDeviceCount(&count) == cudaSuccess && count > 0) || (required != NULL && strcmp(required, "1") == 0))
+    return;
+  fprintf(stderr, "no GPU: the tests that need one are skipped\n");
+  FOREACH_SET(struct criterion_suite_set * suite, tests->suites) {
+    FOREACH_SET(struct criterion_test * test, suite->tests) {
+      if (strcmp(test->category, "plan") != 0 && strcmp(test->category, "queue") != 0)
+        test->data->disabled = true;
+    }
+  }
+}
+#endif
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------- */
 
