@@ -488,15 +488,15 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 /* Computes one value of each row, or each column, of the result that sgemm_run() would compute, epilogue included, and
    does not store the result unless p.D is given. C is read as by sgemm_run(), and never written. Each time the same
    call gives the same bits; sums are added in an order that depends on the sizes and the workspace.
-     The result is computed in slabs that stay in the L2, in p's workspace: sgemm_reduction_workspace_query() bytes, or
+     The result is computed in slabs about as large as the L2, in p's workspace: sgemm_reduction_workspace_query() bytes, or
      less, which is slower. Without a workspace one kernel multiplies and reduces, at a small part of the speed, in
-     strict fp32. Pre-split operands are not used.
+     strict fp32, rows or columns of less than 2^31 elements. Pre-split operands are not used.
      Errors: SGEMM_ERROR_PARAMS; SGEMM_ERROR_REDUCTION, _AXIS; those of sgemm_check(); SGEMM_ERROR_VALUES, _INDICES,
      _STRIDE_VALUES; those of sgemm_run(). */
 sgemm_status sgemm_run_reduction(const sgemm_params *p, const sgemm_reduction_params *r, sgemm_stream stream);
 
-/* Writes to *bytes the workspace that sgemm_run_reduction() would take on the current device without a limit: at most
-   64 MiB, or what slabs of 128 rows and 128 columns need. Errors: those of sgemm_run_reduction(). */
+/* Writes to *bytes the workspace that sgemm_run_reduction() takes on the current device if it may: at most 64 MiB for k
+   up to 1024, and 64 MiB more for each further 1024 of k. Errors: those of sgemm_check_reduction(); SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_reduction_workspace_query(const sgemm_params *p, const sgemm_reduction_params *r, int64_t *bytes);
 
 /* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to

@@ -301,18 +301,24 @@ static inline int npy_read(FILE *file, npy_array *a, char *error) {
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-/* Writes the array in format version 1.0, with the data at a multiple of 64 bytes. Returns 0, or -1 with errno set. An
-   error in the last bytes shows only in fclose(). */
-static inline int npy_write(FILE *file, const npy_array *a) {
+/* Writes elements of `bytes` bytes and of a type that `descr` names, in the array's shape and order, in format version
+   1.0, with the data at a multiple of 64 bytes. Returns 0, or -1 with errno set. An error in the last bytes shows only in
+   fclose(). */
+static inline int npy_write_as(FILE *file, const npy_array *a, const char *descr, const void *data, size_t bytes) {
   char shape[NPY_SHAPE], header[NPY_SHAPE + 64];
   const size_t count = (size_t)npy_count(a->dims, a->shape);
-  const int used = 10 + snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': %s, 'shape': %s, }",
+  const int used = 10 + snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr,
                                  a->fortran ? "True" : "False", npy_shape(a, shape));
   const int padding = 64 - used % 64; /* with the newline, so at least 1 */
   const int length = used - 10 + padding;
   if (fprintf(file, "\x93NUMPY%c%c%c%c%s%*s", 1, 0, length % 256, length / 256, header, padding, "\n") < 0)
     return -1;
-  return fwrite(a->data, sizeof *a->data, count, file) == count ? 0 : -1;
+  return fwrite(data, bytes, count, file) == count ? 0 : -1;
+}
+
+/* Writes the array: npy_write_as() of its elements. */
+static inline int npy_write(FILE *file, const npy_array *a) {
+  return npy_write_as(file, a, "<f4", a->data, sizeof *a->data);
 }
 
 #endif

@@ -27,7 +27,9 @@
   X(sum, 0) X(c, 1) X(vec_m, 2) X(vec_n, 4) X(bias, 8) X(e, 16) X(aux, 32) X(row, 0) X(col, 0) X(s, 0) X(t, 0)
 
 /* The built-in epilogues: X([symbol] name, (values), expression, "what it computes"). The functions are those of
-   sgemm/device/activations.cuh. none is the plain multiplication. */
+   sgemm/device/activations.cuh. none is the plain multiplication. A build that needs fewer rows defines
+   SGEMM_BUILTIN_EPILOGUES itself, with those that it needs, none first; the other names then do not compile. */
+#ifndef SGEMM_BUILTIN_EPILOGUES
 // clang-format off
 #define SGEMM_BUILTIN_EPILOGUES(X)                                                                                     \
   X(none,      (sum),               sum,                               "the plain result")                             \
@@ -50,6 +52,7 @@
   X(distance,  (sum, vec_m, vec_n), sgemm_relu(vec_m + vec_n - 2.0f * sum), "squared Euclidean, of squared norms")     \
   X(cosine,    (sum, vec_m, vec_n), 1.0f - sum * vec_m * vec_n,        "cosine distance, of reciprocal norms")
 // clang-format on
+#endif
 
 #ifndef SGEMM_PROJECT_EPILOGUES
 #define SGEMM_PROJECT_EPILOGUES(X)

@@ -158,6 +158,26 @@ illegal "SGEMM_HOST_ONLY=1 has no kernels, SGEMM_CPU=1 has those of the CPU mode
 
 illegal "the CPU model is C11: compile cpu/sgemm.c as C" g++ -x c++ $emit $model
 
+# A row of epilogues that reads a value which it does not list, or that is no expression, stops the compiler in the
+# function that has the row's name.
+# wrong_row NAME ROW COMPILER OPTION...
+wrong_row() {
+  echo "#define SGEMM_PROJECT_EPILOGUES(X) X($2, \"a row of the test\")" > "$work/row.h"
+  with "$3" refuse "$1, $3" "sgemm_epilogue_${2%%,*}" "${@:3}" $emit -include "$work/row.h" -I"$root" -c "$work/use.cu" -o "$work/use.o"
+}
+for value in c vec_m vec_n bias e aux row col s t; do
+  wrong_row "an epilogue reads $value without listing it" "wrong_$value, (sum), sum + $value" gcc -x c -std=c11 $model
+done
+wrong_row "an epilogue reads bias without listing it" "wrong_bias, (sum), sum + bias" nvcc -DSGEMM_PART=host
+wrong_row "an epilogue is no expression" "wrong_text, (sum), sum +" gcc -x c -std=c11 $model
+
+# A build with two rows alone compiles; one without none as the first row does not.
+echo '#define SGEMM_BUILTIN_EPILOGUES(X) X(none, (sum), sum, "plain") X(relu, (sum, bias), sgemm_relu(sum + bias), "relu")' > "$work/row.h"
+check "a build with fewer epilogues" gcc -x c -std=c11 $model $emit -Wall -Wextra -Werror -include "$work/row.h" -I"$root" -c "$work/use.cu" -o "$work/use.o"
+echo '#define SGEMM_BUILTIN_EPILOGUES(X) X(relu, (sum), sum, "relu") X(none, (sum), sum, "plain")' > "$work/row.h"
+refuse "none is not the first row" "the first row of SGEMM_BUILTIN_EPILOGUES is none" \
+  gcc -x c -std=c11 $model $emit -include "$work/row.h" -I"$root" -c "$work/use.cu" -o "$work/use.o"
+
 same "every #error has a case" "$(sort -u "$work/errors")" \
   "$(cat "$root"/sgemm.h "$root"/sgemm_kernels.cuh "$root"/sgemm/*.h "$root"/sgemm/*/*.{h,cuh} "$root"/cpu/*.h "$root"/cpu/*/*.h |
     sed -n 's/^#error "\(.*\)"$/\1/p' | sort -u)"

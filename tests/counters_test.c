@@ -1005,3 +1005,65 @@ Test(instruction, barriers_of_each_launch) {
   for (i = 0; i < 2; i++)
     equal(launch(two_barriers, 5, 48, &args).barriers, 5 * 2 * 2, "blocks, warps, barriers");
 }
+
+/* ---- Epilogues and reductions ------------------------------------------------------------------------------------ */
+
+enum { EPILOGUE_M = 48, EPILOGUE_N = 132, RESULT_BYTES = 4 * EPILOGUE_M * EPILOGUE_N };
+
+/* Counts of the last launch of a call with every operand: of the kernel that applies an epilogue, or that reduces. r:
+   NULL for a call that stores its result. */
+static sgemm_counts counts_of_epilogue(int epilogue, float beta, int stores_aux, const sgemm_reduction_params *r) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, EPILOGUE_M, EPILOGUE_N, 8);
+  float *memory = operand(6 * EPILOGUE_M * EPILOGUE_N);
+  sgemm_plan plan = sgemm_variant_plan(SGEMM_async_64x64x16_8x4, &p);
+  sgemm_status status;
+  p.A = p.B = memory;
+  p.C = memory + EPILOGUE_M * EPILOGUE_N;
+  p.D = r == NULL ? memory + 2 * EPILOGUE_M * EPILOGUE_N : NULL;
+  p.E = memory + 3 * EPILOGUE_M * EPILOGUE_N;
+  p.aux = stores_aux ? memory + 4 * EPILOGUE_M * EPILOGUE_N : NULL;
+  p.vec_n = memory + 5 * EPILOGUE_M * EPILOGUE_N;
+  p.epilogue = epilogue;
+  p.beta = beta;
+  p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+  status = r == NULL ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_reduction(&p, r, NULL);
+  cr_assert(status == SGEMM_SUCCESS, "%s", sgemm_status_string(status));
+  free(memory);
+  return *sgemm_model_counts();
+}
+
+/* An epilogue loads the sums, an element of vec_n for each, and C and E where they are read, and stores D and aux. */
+Test(epilogue, bytes, .fini = compared_something) {
+  static const struct {
+    int epilogue, stores_aux, matrices_loaded;
+    float beta;
+  } calls[] = {{SGEMM_EPILOGUE_bias, 0, 2, 0.0f},
+               {SGEMM_EPILOGUE_gelu, 1, 2, 0.0f},
+               {SGEMM_EPILOGUE_gelu, 0, 3, 2.0f},
+               {SGEMM_EPILOGUE_residual, 0, 3, 0.0f},
+               {SGEMM_EPILOGUE_drelu, 0, 2, 0.0f}};
+  int i;
+  for (i = 0; i < (int)(sizeof calls / sizeof *calls); i++) {
+    const sgemm_counts c = counts_of_epilogue(calls[i].epilogue, calls[i].beta, calls[i].stores_aux, NULL);
+    equal(c.global_load_bytes, calls[i].matrices_loaded * (int64_t)RESULT_BYTES, "call %d: bytes loaded", i);
+    equal(c.global_store_bytes, (1 + calls[i].stores_aux) * (int64_t)RESULT_BYTES, "call %d: bytes stored", i);
+  }
+}
+
+/* A reduction loads the sums once, and stores a value, and an index of 8 bytes, for each row or column. */
+Test(reduction, bytes, .fini = compared_something) {
+  float values[EPILOGUE_N];
+  int64_t indices[EPILOGUE_N];
+  int axis;
+  for (axis = 0; axis < 2; axis++) {
+    const sgemm_reduction_params sum = {SGEMM_REDUCTION_sum, axis, values, NULL, 0};
+    const sgemm_reduction_params min = {SGEMM_REDUCTION_min, axis, values, indices, 0};
+    const int64_t count = axis == SGEMM_EACH_ROW ? EPILOGUE_M : EPILOGUE_N;
+    sgemm_counts c = counts_of_epilogue(SGEMM_EPILOGUE_none, 0.0f, 0, &sum);
+    equal(c.global_load_bytes, RESULT_BYTES, "axis %d: bytes loaded", axis);
+    equal(c.global_store_bytes, 4 * count, "axis %d: bytes of values", axis);
+    c = counts_of_epilogue(SGEMM_EPILOGUE_bias, 0.0f, 0, &min);
+    equal(c.global_load_bytes, 2 * (int64_t)RESULT_BYTES, "axis %d: bytes loaded, with a bias", axis);
+    equal(c.global_store_bytes, 12 * count, "axis %d: bytes of values and indices", axis);
+  }
+}

@@ -2,6 +2,8 @@
 #ifndef SGEMM_DEVICE_APPLY_EPILOGUE_CUH
 #define SGEMM_DEVICE_APPLY_EPILOGUE_CUH
 
+SGEMM__ASSERT(SGEMM_EPILOGUE_none == 0, "the first row of SGEMM_BUILTIN_EPILOGUES is none")
+
 /* The function of each row of the table. Its parameters are the values that the row lists, so that another value does
    not compile. */
 #define SGEMM__DECLARATION(value) SGEMM__DECLARATION_##value

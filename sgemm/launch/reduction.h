@@ -25,13 +25,20 @@ typedef struct sgemm__slabs {
 } sgemm__slabs;
 
 enum {
-  SGEMM__REDUCTION_LIMIT = 64 << 20, /* bytes of workspace that a call asks for */
-  SGEMM__PARTIAL_LIMIT = 1 << 18,    /* partial values, if more rows could have them */
-  SGEMM__PART_STEPS = 4,             /* vectors that a thread reduces, at least, if there are several parts */
-  SGEMM__PART_BLOCKS = 4,            /* resident blocks of the reducing kernels on an SM */
-  SGEMM__SLAB_CANDIDATES = 6,
-  SGEMM__SLAB_US = 4 /* us of a slab that its size does not change: launches, and waits for them */
+  SGEMM__REDUCTION_LIMIT = 64 << 20, /* bytes of workspace that a call asks for, for each SGEMM__REDUCTION_K of k */
+  SGEMM__REDUCTION_K = 1024,
+  SGEMM__PARTIAL_LIMIT = 1 << 18, /* partial values, if more rows could have them */
+  SGEMM__PART_STEPS = 4,          /* vectors that a thread reduces, at least, if there are several parts */
+  SGEMM__PART_BLOCKS = 4,         /* resident blocks of the reducing kernels on an SM */
+  SGEMM__SLAB_CANDIDATES = 6,     /* numbers of columns */
+  SGEMM__SLAB_US = 8              /* us of a slab that its size does not change: launches, and waits for them */
 };
+
+/* Bytes of workspace that a call asks for, at most: split operands need more with more k. */
+static inline int64_t sgemm__reduction_limit(const sgemm__reduction *c) {
+  const int64_t units = sgemm__ceil_div(c->whole.k, SGEMM__REDUCTION_K);
+  return SGEMM__REDUCTION_LIMIT * sgemm__max(1, units < 1024 ? units : 1024);
+}
 
 static inline int64_t sgemm__align256(int64_t bytes) { return sgemm__ceil_div(bytes, 256) * 256; }
 
@@ -108,9 +115,7 @@ static inline int sgemm__lay_out_slabs(sgemm__slabs *s, const sgemm__reduction *
   s->plan_bytes = sgemm__align256(sgemm_plan_workspace(&plan, &p));
   if (s->plan_bytes > p.workspace_bytes)
     s->plan_bytes = p.workspace_bytes / 256 * 256;
-  s->cost = (double)count_m * (double)count_n *
-            (sgemm_plan_estimate(&plan, &p, device) + (double)SGEMM__SLAB_US +
-             4e-3 * (double)s->rows * (double)s->cols / device->bandwidth_gbs);
+  s->cost = (double)count_m * (double)count_n * (sgemm_plan_estimate(&plan, &p, device) + SGEMM__SLAB_US);
   return 1;
 }
 
@@ -129,14 +134,14 @@ static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduct
   int found = 0;
   memset(&s, 0, sizeof s);
   if ((double)m * (double)n <= elements) {
-    const double matrices = floor(elements / ((double)m * (double)n));
+    const double matrices = elements / ((double)m * (double)n);
     s.matrices = matrices < (double)c->whole.batch ? (int64_t)matrices : c->whole.batch;
     s.rows = m;
     s.cols = n;
     *best = s;
     return sgemm__lay_out_slabs(best, c, device, limit);
   }
-  divisor = (int64_t)ceil(least_rows * (double)n / elements);
+  divisor = (int64_t)sgemm__ceil(least_rows * (double)n / elements);
   for (candidate = 0; candidate < SGEMM__SLAB_CANDIDATES; candidate++) {
     s.matrices = 1;
     s.cols = divisor == 1 ? n : sgemm__ceil_div(sgemm__ceil_div(n, divisor), TILE) * TILE;
@@ -147,19 +152,18 @@ static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduct
       *best = s;
       found = 1;
     }
-    if (s.cols <= TILE)
-      break;
     divisor = sgemm__max(divisor + 1, divisor * 4 / 3);
   }
   return found;
 }
 
-/* The slabs for a workspace. A third of the L2 holds a slab, as the operands need room too. Returns 0 if slabs do not
-   fit into `limit` bytes. */
+/* The slabs for a workspace, at most a third larger than the L2: larger ones have fewer launches and partial waves, and
+   most of a slab is still in the L2 when it is read (docs/notebook/reductions.md). Returns 0 if slabs do not fit into
+   `limit` bytes. */
 static inline int sgemm__choose_slabs(sgemm__slabs *s, const sgemm__reduction *c, const sgemm_device *device,
                                       int64_t limit) {
   enum { LEAST = 1 << 12 }; /* elements */
-  double elements = (double)device->l2_bytes / 12.0;
+  double elements = (double)device->l2_bytes / 3.0;
   for (; elements >= (double)LEAST; elements /= 2.0)
     if (sgemm__choose_slabs_of(s, c, device, elements, limit))
       return 1;
@@ -345,7 +349,7 @@ sgemm_status sgemm_reduction_workspace_query(const sgemm_params *p, const sgemm_
   if (status != SGEMM_SUCCESS)
     return status;
   c = sgemm__reduction_of(p, r);
-  if (sgemm__choose_slabs(&s, &c, &device, SGEMM__REDUCTION_LIMIT))
+  if (sgemm__choose_slabs(&s, &c, &device, sgemm__reduction_limit(&c)))
     *bytes = sgemm__slabs_bytes(&s);
   return SGEMM_SUCCESS;
 }
@@ -353,7 +357,7 @@ sgemm_status sgemm_reduction_workspace_query(const sgemm_params *p, const sgemm_
 /* Runs the slabs in memory of the stream-ordered allocator; with less memory, if it cannot be had, and then without. */
 static inline sgemm_status sgemm__run_allocated(const sgemm__reduction *c, const sgemm_device *device,
                                                 sgemm__target *to) {
-  int64_t limit = SGEMM__REDUCTION_LIMIT;
+  int64_t limit = sgemm__reduction_limit(c);
   sgemm__slabs s;
   for (; sgemm__choose_slabs(&s, c, device, limit); limit /= 4) {
     void *memory;

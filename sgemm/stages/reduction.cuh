@@ -93,6 +93,7 @@ typedef struct sgemm__reduction_thread {
 } sgemm__reduction_thread;
 
 SGEMM__DEVICE sgemm__reduction_thread sgemm__reduction_thread_of(const sgemm__reduction_args *r, int threads) {
+  const int has_elements = (r->along_n ? r->gemm.n : r->gemm.m) > 0;
   sgemm__reduction_thread own;
   int v;
   own.lanes = 1 << r->log2_lanes;
@@ -102,18 +103,9 @@ SGEMM__DEVICE sgemm__reduction_thread sgemm__reduction_thread_of(const sgemm__re
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
     own.value[v] = sgemm__value_of_none(r->reduction);
-    own.number[v] = SGEMM__NO_NUMBER;
+    own.number[v] = has_elements ? 0 : SGEMM__NO_NUMBER;
   }
   return own;
-}
-
-/* Gives the partial values the indices of the thread's first elements: of `exist` columns from `first` on, or of a row. */
-SGEMM__DEVICE void sgemm__set_first(sgemm__reduction_thread *own, int exist, int first, int step) {
-  int v;
-  SGEMM__UNROLL
-  for (v = 0; v < 4; v++)
-    if (v < exist)
-      own->number[v] = first + v * step;
 }
 
 /* Adds another partial value to number v of a thread. */
@@ -128,8 +120,7 @@ SGEMM__DEVICE void sgemm__combine_numbers(int reduction, sgemm__reduction_thread
 }
 
 /* Adds 4 elements to the partial values of a thread, whose elements come in the order of their indices, so that of equal
-   ones the first remains. own->number has the index of the thread's first element from the beginning: the comparison
-   does not replace Inf by Inf. */
+   ones the first remains. Inf does not replace the Inf of the beginning, whose index 0 is right where all elements are Inf. */
 SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *own, const float *x, int first,
                                        int step) {
   const float sign = reduction == SGEMM_REDUCTION_max ? -1.0f : 1.0f;
@@ -273,7 +264,6 @@ SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number
   const float *from = p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col;
   float sums[4] = {0.0f}, next[4] = {0.0f};
   if (i < t->end) {
-    sgemm__set_first(own, at.exist, (int)(along_n ? at.col : at.row), along_n);
     if (at.exist > 0)
       sgemm__load_result4(sums, from);
   }
@@ -408,8 +398,6 @@ SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *o
       const sgemm__result_vector at = sgemm__result_vector_at(p, matrix, row + tile_row, col + tile_col, 4);
       float vector[4];
       sgemm__load_shared4(vector, sums + tile_row * SGEMM__DIRECT_TILE + tile_col);
-      if (own.number[0] == SGEMM__NO_NUMBER)
-        sgemm__set_first(&own, at.exist, (int)(r->along_n ? at.col : at.row), r->along_n);
       if (at.exist > 0)
         sgemm__reduce_vector(r, p->epilogue.number, p->epilogue.reads, &scalars, r->along_n, &at, vector, &own);
     }
