@@ -115,7 +115,7 @@ static inline int sgemm__lay_out_slabs(sgemm__slabs *s, const sgemm__reduction *
   s->plan_bytes = sgemm__align256(sgemm_plan_workspace(&plan, &p));
   if (s->plan_bytes > p.workspace_bytes)
     s->plan_bytes = p.workspace_bytes / 256 * 256;
-  s->cost = (double)count_m * (double)count_n * (sgemm_plan_estimate(&plan, &p, device) + SGEMM__SLAB_US);
+  s->cost = (double)count_m * (double)count_n * (sgemm_plan_estimate(&plan, &p, device) + (double)SGEMM__SLAB_US);
   return 1;
 }
 
