@@ -29,6 +29,7 @@ cd "$root/tests" || exit
 [[ $# -gt 0 ]] || set -- *
 failed=()
 for test; do
+  [[ -e $test ]] || test=${test}_gpu_test
   echo "== $test"
   "${wrap[@]}" "./$test" "${options[@]}" || failed+=("$test")
 done

@@ -7,7 +7,7 @@ adapter=$(realpath "$1") cuda_adapter=${2:+$(realpath "$2")}
 
 cd "$work"
 strict=(-Wall -Wextra -Werror -I"$root")
-sources=("$root"/adapters/cublas/{adapter,lt,real,report,settings,times}.c)
+sources=("$root"/adapters/{common/environment,cublas/{adapter,lt,real,report,settings,times}}.c)
 
 # ---- Programs --------------------------------------------------------------------------------------------------------
 

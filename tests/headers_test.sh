@@ -81,6 +81,20 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
 C
 
 # A translation unit, to be compiled once as C and once as C++ or CUDA.
+# The header of the host adapter, twice, and each of its functions.
+cat > host.c <<'C'
+#include "adapters/host/sgemm_host.h"
+#include "adapters/host/sgemm_host.h"
+
+int host(const sgemm_params *p, sgemm_host_result *result);
+int host(const sgemm_params *p, sgemm_host_result *result) {
+  const sgemm_host_options o = sgemm_host_options_init();
+  const int status = sgemm_host_check(p, &o) | sgemm_host_run(p, &o, result);
+  sgemm_host_release();
+  return status | *sgemm_host_error_string(SGEMM_HOST_CANCELLED);
+}
+C
+
 cat > unit.c <<'C'
 #include "sgemm.h"
 #ifdef __cplusplus
@@ -107,7 +121,7 @@ C
 
 # ---- Compilers -------------------------------------------------------------------------------------------------------
 
-for source in alone twice crowded every; do
+for source in alone twice crowded every host; do
   for cc in gcc clang; do
     with $cc check "$cc c11 $source" $cc -std=c11 "${strict[@]}" -c $source.c -o $source.o
   done
@@ -153,9 +167,9 @@ with nvcc check "one implementation, units in C and CUDA: link" units_in_cuda
 foreign() { awk -v own="$1" -v prefix="^($2)" '$1 == own || $1 !~ prefix'; }
 
 printf '#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n' > without.c
-cat without.c alone.c > with.c
+cat without.c alone.c host.c | grep '^#' > with.c
 
-# macros NAME COMPILER OPTION...: sgemm.h defines no macro without the prefix.
+# macros NAME COMPILER OPTION...: the headers define no macro without the prefix.
 macros() {
   same "$1" "SGEMM_H" "$(comm -13 <("${@:2}" -dM -E without.c | sort) <("${@:2}" -I"$root" -dM -E with.c | sort) |
     awk '{ sub(/\(.*/, "", $2); print $2 }' | foreign SGEMM_H SGEMM_)"
@@ -177,7 +191,7 @@ def walk(nodes):
 
 walk(json.load(sys.stdin)["inner"])' | sort -u
 }
-# declarations NAME LANGUAGE: sgemm.h declares no name without the prefix, except the CUDA runtime's tag CUstream_st.
+# declarations NAME LANGUAGE: the headers declare no name without the prefix, except the CUDA runtime's tag CUstream_st.
 declarations() {
   same "$1" $'CUstream_st\nsgemm_run' "$(comm -13 <(names "$2" without.c) <(names "$2" with.c) |
     foreign sgemm_run 'sgemm_|SGEMM_')"

@@ -10,6 +10,8 @@ set -euo pipefail
 # Writes a directory with edited headers for each mutant, and prints a line for each: name stage test suite why. `why`
 # says why the edits cannot be made. The lines are sorted by stage and test, so that a shard compiles few tests.
 headers_into "$work/control"
+mkdir -p "$work/control/adapters/host"
+cp -sL "$root"/adapters/host/*.[ch] "$work/control/adapters/host"
 python3 - "$root/tests/mutants.txt" "$work" "$full" "${TESTBRIDGE_TEST_ONLY:-}" "${TEST_SHARD_INDEX:-0}" \
   "${TEST_TOTAL_SHARDS:-1}" > "$work/list" <<'PYTHON'
 import fnmatch, os, pathlib, re, sys
@@ -75,9 +77,10 @@ test_object() {
 
 # build DIRECTORY STAGE TEST: links the test with the implementation of the directory.
 build() {
-  local object
+  local object adapter=()
+  if [ "$3" = adapter_host ]; then adapter=("$1"/adapters/host/{host,lane,plan,pool,queue,resources,transfer,device_cpu}.c); fi
   object=$(test_object "$@") &&
-    gcc $(options "$2") -I"$1" -I"$root" "$root/cpu/sgemm.c" "$object" -lcriterion -lopenblas -lpthread -lm -o "$work/suite"
+    gcc $(options "$2") -I"$1" -I"$root" "$root/cpu/sgemm.c" "${adapter[@]}" "$object" -lcriterion -lopenblas -lpthread -lm -o "$work/suite"
 }
 
 # suite OPTION...: runs the test with the cases of the quick tier. The time limit of 900 s ends an endless loop.

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapters/common/environment.h"
 #include "adapters/cublas/settings.h"
 
 enum { ENTRIES = 4096, PROBES = 64, LINES = 20 }; /* entries; entries that a shape may be in; shapes in the report */
@@ -179,16 +180,15 @@ __attribute__((destructor)) static void write_report(void) {
   static entry used[ENTRIES];
   const sgemm_cublas__settings *settings = sgemm_cublas__settings_get();
   uint64_t calls = 0;
-  FILE *file = stderr;
+  FILE *file;
   int path, count;
   for (path = 0; path < SGEMM_CUBLAS_PATH_COUNT; path++)
     calls += __atomic_load_n(&path_calls[path], __ATOMIC_RELAXED);
   if (calls == 0)
     return;
-  if (settings->report_file != NULL && (file = fopen(settings->report_file, "a")) == NULL) {
-    fprintf(stderr, "sgemm_cublas: the report cannot be written to %s\n", settings->report_file);
+  file = sgemm_adapter__open("sgemm_cublas", settings->report_file);
+  if (file == NULL)
     return;
-  }
   count = collect(used);
   qsort(used, (size_t)count, sizeof *used, by_calls);
   fprintf(file, "sgemm_cublas: %llu calls of process %ld, SGEMM_CUBLAS_MODE=%s\n", (unsigned long long)calls,

@@ -164,7 +164,7 @@ static inline int sgemm__choose_slabs(sgemm__slabs *s, const sgemm__reduction *c
                                       int64_t limit) {
   enum { LEAST = 1 << 12 }; /* elements */
   double elements = (double)device->l2_bytes / 3.0;
-  for (; elements >= LEAST; elements /= 2.0)
+  for (; elements >= (double)LEAST; elements /= 2.0)
     if (sgemm__choose_slabs_of(s, c, device, elements, limit))
       return 1;
   return 0;

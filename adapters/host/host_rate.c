@@ -1,0 +1,295 @@
+/* host_rate.c: measures sgemm_host_run() on GPUs, beside the rate of the same tiles in device memory and beside
+   cuBLASXt, and prints CSV.
+
+     host_rate [--size M[,N,K]] [--mode strict|tensor|full] [--pageable] [--memory GIB] [--devices N] [--block N]
+               [--panel K] [--threads N] [--staging MIB] [--beta X] [--repeat N] [--xt-block N] [--no-xt]
+
+   A row is a run. what: "tiles" is the rate of the multiplications of a tile by a panel, one after the other, with
+   everything in device memory; "host" is sgemm_host_run(); "cublasxt" is cublasXtSgemm(). The column of_tiles is the
+   rate over that of the tiles. error is the largest of 64 elements of C, over the bound of fp32 summation,
+   (k + 2) 2^-24 |A| |B|; a tensor mode keeps it too. The first run of "host" allocates, the others find the staging
+   memory and the threads of the run before. */
+#define _GNU_SOURCE /* clock_gettime() */
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "adapters/host/plan.h"
+#include "adapters/host/sgemm_host.h"
+
+typedef struct setup {
+  int64_t m, n, k;
+  int mode, pageable, devices, repeat, xt, xt_block;
+  const char *mode_name;
+  float beta;
+  sgemm_host_options options;
+  int numbers[SGEMM_HOST_MAX_DEVICES];
+  float *A, *B, *C;
+  double tiles_tflops;
+} setup;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void stop(const char *what, const char *why) {
+  fprintf(stderr, "host_rate: %s: %s\n", what, why);
+  exit(1);
+}
+
+static void cuda(const char *what, cudaError_t e) {
+  if (e != cudaSuccess)
+    stop(what, cudaGetErrorString(e));
+}
+
+/* ---- Command line ------------------------------------------------------------------------------------------------ */
+
+static void read_size(setup *s, const char *value) {
+  long long m = 0, n = 0, k = 0;
+  const int fields = sscanf(value, "%lld,%lld,%lld", &m, &n, &k);
+  if (fields != 1 && fields != 3)
+    stop("--size", "M or M,N,K");
+  s->m = m;
+  s->n = fields == 3 ? n : m;
+  s->k = fields == 3 ? k : m;
+}
+
+static void read_mode(setup *s, const char *value) {
+  static const char *const names[] = {"strict", "tensor", "full"};
+  for (s->mode = 0; s->mode < 3; s->mode++)
+    if (strcmp(value, names[s->mode]) == 0)
+      break;
+  if (s->mode == 3)
+    stop("--mode", "strict, tensor or full");
+  s->mode_name = names[s->mode];
+}
+
+static void read_value(setup *s, const char *name, const char *value) {
+  const double x = atof(value);
+  if (strcmp(name, "--size") == 0)
+    read_size(s, value);
+  else if (strcmp(name, "--mode") == 0)
+    read_mode(s, value);
+  else if (strcmp(name, "--memory") == 0)
+    s->options.memory_bytes = (int64_t)(x * 1073741824.0);
+  else if (strcmp(name, "--devices") == 0)
+    s->options.device_count = (int)x;
+  else if (strcmp(name, "--block") == 0)
+    s->options.block = (int64_t)x;
+  else if (strcmp(name, "--panel") == 0)
+    s->options.panel = (int64_t)x;
+  else if (strcmp(name, "--threads") == 0)
+    s->options.threads = (int)x;
+  else if (strcmp(name, "--staging") == 0)
+    s->options.staging_bytes = (int64_t)(x * 1048576.0);
+  else if (strcmp(name, "--beta") == 0)
+    s->beta = (float)x;
+  else if (strcmp(name, "--repeat") == 0)
+    s->repeat = (int)x;
+  else if (strcmp(name, "--xt-block") == 0)
+    s->xt_block = (int)x;
+  else
+    stop(name, "no such option; the head of host_rate.c lists them");
+}
+
+static void read_options(setup *s, int argc, char **argv) {
+  int i;
+  for (i = 1; i < argc; i++)
+    if (strcmp(argv[i], "--pageable") == 0)
+      s->pageable = 1;
+    else if (strcmp(argv[i], "--no-xt") == 0)
+      s->xt = 0;
+    else if (i + 1 < argc) {
+      read_value(s, argv[i], argv[i + 1]);
+      i++;
+    } else
+      stop(argv[i], "no such option, or no value");
+}
+
+/* ---- Matrices ---------------------------------------------------------------------------------------------------- */
+
+static float *matrix(const setup *s, int64_t count, uint64_t seed) {
+  float *X = NULL;
+  int64_t i;
+  if (s->pageable)
+    X = (float *)malloc(4 * (size_t)count);
+  else
+    cuda("cudaHostAlloc", cudaHostAlloc((void **)&X, 4 * (size_t)count, cudaHostAllocPortable));
+  if (X == NULL)
+    stop("malloc", "no memory");
+  for (i = 0; i < count; i++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+    X[i] = (float)(int32_t)(seed >> 32) * 0x1p-31f;
+  }
+  return X;
+}
+
+/* The largest error of 64 elements over its bound. Only a C that began as 0 in effect can be checked: beta is 0. */
+static double error_of(const setup *s) {
+  double worst = 0.0;
+  uint64_t seed = 7;
+  int e;
+  for (e = 0; e < 64; e++) {
+    int64_t i, j, l;
+    double sum = 0.0, bound = 0.0, ratio;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    i = e == 0 ? s->m - 1 : (int64_t)((seed >> 33) % (uint64_t)s->m);
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    j = e == 0 ? s->n - 1 : (int64_t)((seed >> 33) % (uint64_t)s->n);
+    for (l = 0; l < s->k; l++) {
+      const double product = (double)s->A[i * s->k + l] * (double)s->B[l * s->n + j];
+      sum += product;
+      bound += fabs(product);
+    }
+    ratio = fabs((double)s->C[i * s->n + j] - sum) / ((double)(s->k + 2) * 0x1p-24 * bound);
+    worst = ratio <= worst ? worst : ratio; /* a NaN stays */
+  }
+  return worst;
+}
+
+/* ---- Measurements ------------------------------------------------------------------------------------------------ */
+
+static void print_row(const setup *s, const char *what, int run, double seconds, double flop,
+                      const sgemm_host_result *r, double error) {
+  const double tflops = flop / seconds / 1e12;
+  printf("%s,%d,%lld,%lld,%lld,%s,%s,%d,%lld,%lld,%lld,%d,%.2f,%.4f,%.2f,%.3f,%.2f,%.2f,%.3g\n", what, run,
+         (long long)s->m, (long long)s->n, (long long)s->k, s->mode_name, s->pageable ? "pageable" : "pinned",
+         s->options.device_count, (long long)r->block_m, (long long)r->block_n, (long long)r->panel_k, r->panels,
+         (double)r->device_bytes / 1073741824.0, seconds, tflops,
+         s->tiles_tflops > 0.0 ? tflops / s->tiles_tflops / s->options.device_count : 1.0,
+         (double)r->bytes_in / 1073741824.0, (double)r->bytes_out / 1073741824.0, error);
+  fflush(stdout);
+}
+
+static double run_host(setup *s, sgemm_host_result *result) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, s->m, s->n, s->k);
+  double start;
+  int status;
+  p.A = s->A;
+  p.B = s->B;
+  p.C = s->C;
+  p.beta = s->beta;
+  p.mode = s->mode;
+  start = now();
+  status = sgemm_host_run(&p, &s->options, result);
+  if (status != SGEMM_SUCCESS)
+    stop("sgemm_host_run", sgemm_host_error_string(status));
+  return now() - start;
+}
+
+/* The rate of the tiles of a plan with panels that are in device memory: at least 1 s of multiplications. */
+static void run_tiles(setup *s, const sgemm_host_result *plan) {
+  const sgemm_params whole = {.op_a = SGEMM_N, .op_b = SGEMM_N, .alpha = 1.0f, .mode = s->mode};
+  sgemm_params p = sgemm_host__tile_params(&whole, plan->block_m, plan->block_n, plan->panel_k);
+  const int64_t a = 4 * p.lda * p.m, b = 4 * p.ldb * p.k, c = 4 * p.ldc * p.m;
+  const double flop = sgemm_flops(p.m, p.n, p.k);
+  int64_t workspace = sgemm_workspace_query(&p, &p.workspace_bytes) == SGEMM_SUCCESS ? p.workspace_bytes : 0;
+  int steps = 8, i;
+  double start, seconds = 0.0;
+  char *memory = NULL;
+  cuda("cudaMalloc", cudaMalloc((void **)&memory, (size_t)(a + b + c + workspace)));
+  cuda("cudaMemcpy",
+       cudaMemcpy(memory, s->A, (size_t)sgemm__max(1, a < 4 * s->m * s->k ? a : 4 * s->m * s->k), cudaMemcpyDefault));
+  cuda("cudaMemcpy",
+       cudaMemcpy(memory + a, s->B, (size_t)(b < 4 * s->n * s->k ? b : 4 * s->n * s->k), cudaMemcpyDefault));
+  cuda("cudaMemset", cudaMemset(memory + a + b, 0, (size_t)c));
+  p.A = (const float *)memory;
+  p.B = (const float *)(memory + a);
+  p.C = (float *)(memory + a + b);
+  p.workspace = workspace > 0 ? memory + a + b + c : NULL;
+  p.workspace_bytes = workspace;
+  while (seconds < 1.0) {
+    steps *= 2;
+    cuda("cudaDeviceSynchronize", cudaDeviceSynchronize());
+    start = now();
+    for (i = 0; i < steps; i++)
+      if (sgemm_run(&p, NULL) != SGEMM_SUCCESS)
+        stop("sgemm_run", "error");
+    cuda("cudaDeviceSynchronize", cudaDeviceSynchronize());
+    seconds = now() - start;
+  }
+  print_row(s, "tiles", 1, seconds / steps, flop, plan, 0.0);
+  s->tiles_tflops = flop * steps / seconds / 1e12;
+  cuda("cudaFree", cudaFree(memory));
+}
+
+/* cuBLASXt of the machine, if it has one. C = A B row-major is C' = B' A' column-major. */
+static void run_xt(setup *s) {
+  static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
+  sgemm_host_result none;
+  void *library = NULL, *handle = NULL;
+  const float alpha = 1.0f;
+  int i, failed;
+  for (i = 0; i < 3 && library == NULL; i++)
+    library = dlopen(names[i], RTLD_NOW);
+  if (library == NULL) {
+    fprintf(stderr, "host_rate: no libcublas, so cuBLASXt is not measured\n");
+    return;
+  }
+  memset(&none, 0, sizeof none);
+  {
+    int (*create)(void **) = (int (*)(void **))dlsym(library, "cublasXtCreate");
+    int (*destroy)(void *) = (int (*)(void *))dlsym(library, "cublasXtDestroy");
+    int (*devices)(void *, int, int *) = (int (*)(void *, int, int *))dlsym(library, "cublasXtDeviceSelect");
+    int (*block)(void *, int) = (int (*)(void *, int))dlsym(library, "cublasXtSetBlockDim");
+    int (*gemm)(void *, int, int, size_t, size_t, size_t, const float *, const float *, size_t, const float *, size_t,
+                const float *, float *, size_t) = (int (*)(void *, int, int, size_t, size_t, size_t, const float *,
+                                                           const float *, size_t, const float *, size_t, const float *,
+                                                           float *, size_t))dlsym(library, "cublasXtSgemm");
+    failed = create == NULL || destroy == NULL || devices == NULL || block == NULL || gemm == NULL || create(&handle) ||
+             devices(handle, s->options.device_count, s->numbers) || block(handle, s->xt_block);
+    for (i = 0; i < (s->pageable ? 1 : 2) && !failed; i++) {
+      const double start = now();
+      failed = gemm(handle, 0, 0, (size_t)s->n, (size_t)s->m, (size_t)s->k, &alpha, s->B, (size_t)s->n, s->A,
+                    (size_t)s->k, &s->beta, s->C, (size_t)s->n);
+      none.block_m = none.block_n = s->xt_block;
+      if (!failed)
+        print_row(s, "cublasxt", i + 1, now() - start, sgemm_flops(s->m, s->n, s->k), &none,
+                  s->beta == 0.0f ? error_of(s) : 0.0);
+    }
+    if (handle != NULL)
+      destroy(handle);
+  }
+  if (failed)
+    fprintf(stderr, "host_rate: cuBLASXt returned an error\n");
+}
+
+int main(int argc, char **argv) {
+  setup s;
+  sgemm_host_result result;
+  int i;
+  memset(&s, 0, sizeof s);
+  s.m = s.n = s.k = 32768;
+  s.mode_name = "strict";
+  s.repeat = 3;
+  s.xt = 1;
+  s.xt_block = 4096;
+  s.options = sgemm_host_options_init();
+  s.options.device_count = 1;
+  read_options(&s, argc, argv);
+  for (i = 0; i < SGEMM_HOST_MAX_DEVICES; i++)
+    s.numbers[i] = i;
+  s.options.devices = s.numbers;
+  s.A = matrix(&s, s.m * s.k, 1);
+  s.B = matrix(&s, s.k * s.n, 2);
+  s.C = matrix(&s, s.m * s.n, 3);
+  printf("what,run,m,n,k,mode,memory,devices,block_m,block_n,panel,panels,device_gib,seconds,tflops,of_tiles,gib_in,"
+         "gib_out,error\n");
+  for (i = 0; i < s.repeat; i++) {
+    const double seconds = run_host(&s, &result);
+    const double error = s.beta == 0.0f ? error_of(&s) : 0.0;
+    if (i == 0)
+      run_tiles(&s, &result);
+    print_row(&s, "host", i + 1, seconds, sgemm_flops(s.m, s.n, s.k), &result, error);
+  }
+  sgemm_host_release();
+  if (s.xt)
+    run_xt(&s);
+  return 0;
+}

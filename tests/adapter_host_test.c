@@ -1,0 +1,588 @@
+/* Tests of the host adapter: results, plans, the queue of tiles, order of the streams, errors of each device call,
+   several devices, cancelling, and what stays allocated. With MACHINE_CUDA=1 the tests that need no device of
+   adapters/host/device_cpu.c run on a GPU.
+
+   Elements are integers in [-8, 8] and alpha and beta are small powers of 2, so that every order of summation is exact
+   and results must be equal to those in double. Padding holds NaN, as does C where beta is 0. */
+#include "adapters/host/plan.h"
+#include "adapters/host/queue.h"
+#include "adapters/host/sgemm_host.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(MACHINE_CUDA)
+#include <cuda_runtime_api.h>
+#else
+#include "adapters/host/device_cpu.h"
+#define fake sgemm_host__fake_state
+#endif
+
+/* ---- Problems ---------------------------------------------------------------------------------------------------- */
+
+enum { PAD = 7, GUARD = 64 };
+
+typedef struct operand {
+  int64_t rows, width, ld, count; /* as stored */
+  float *memory, *first;
+} operand;
+
+typedef struct problem {
+  sgemm_params p;
+  sgemm_host_options o;
+  sgemm_host_result r;
+  operand A, B, C;
+  float *before; /* the memory of C before the call */
+  int pinned;
+} problem;
+
+static float *allocate(int64_t count, int pinned) {
+  void *memory = NULL;
+#if defined(MACHINE_CUDA)
+  if (pinned) {
+    cr_assert(cudaHostAlloc(&memory, 4 * (size_t)count, cudaHostAllocDefault) == cudaSuccess);
+    return (float *)memory;
+  }
+#endif
+  (void)pinned;
+  memory = malloc(4 * (size_t)count);
+  cr_assert(memory != NULL);
+  return (float *)memory;
+}
+
+static operand operand_of(int64_t rows, int64_t width, uint64_t seed, int empty, int pinned) {
+  operand x = {rows, width, width + PAD, 0, NULL, NULL};
+  int64_t i, j;
+  x.count = rows * x.ld + 2 * GUARD;
+  x.memory = allocate(x.count, pinned);
+  x.first = x.memory + GUARD;
+  for (i = 0; i < x.count; i++)
+    x.memory[i] = NAN;
+  for (i = 0; i < rows && !empty; i++)
+    for (j = 0; j < width; j++) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      x.first[i * x.ld + j] = (float)((int)((seed >> 33) % 17) - 8);
+    }
+  return x;
+}
+
+/* Element (i, j) of op(X). plain: element (i, j) is in stored row i. */
+static double at(const operand *x, int plain, int64_t i, int64_t j) {
+  return (double)(plain ? x->first[i * x->ld + j] : x->first[j * x->ld + i]);
+}
+
+static problem problem_of(int order, int op_a, int op_b, int64_t m, int64_t n, int64_t k, float alpha, float beta) {
+  problem q;
+  memset(&q, 0, sizeof q);
+  q.p = order == SGEMM_ROW_MAJOR ? sgemm_params_init((sgemm_op)op_a, (sgemm_op)op_b, m, n, k)
+                                 : sgemm_params_init_col((sgemm_op)op_a, (sgemm_op)op_b, m, n, k);
+  q.p.alpha = alpha;
+  q.p.beta = beta;
+  q.o = sgemm_host_options_init();
+  return q;
+}
+
+/* Gives a problem its operands. */
+static void make(problem *q) {
+  const int row = q->p.order == SGEMM_ROW_MAJOR;
+  const int a_plain = (q->p.op_a == SGEMM_N) == row, b_plain = (q->p.op_b == SGEMM_N) == row;
+  q->A = operand_of(a_plain ? q->p.m : q->p.k, a_plain ? q->p.k : q->p.m, 1, q->p.alpha == 0.0f, q->pinned);
+  q->B = operand_of(b_plain ? q->p.k : q->p.n, b_plain ? q->p.n : q->p.k, 2, q->p.alpha == 0.0f, q->pinned);
+  q->C = operand_of(row ? q->p.m : q->p.n, row ? q->p.n : q->p.m, 3, q->p.beta == 0.0f, q->pinned);
+  q->p.A = q->A.first, q->p.lda = q->A.ld;
+  q->p.B = q->B.first, q->p.ldb = q->B.ld;
+  q->p.C = q->C.first, q->p.ldc = q->C.ld;
+  q->before = (float *)malloc(4 * (size_t)q->C.count);
+  memcpy(q->before, q->C.memory, 4 * (size_t)q->C.count);
+}
+
+static void release(problem *q) {
+  operand *const x[3] = {&q->A, &q->B, &q->C};
+  int i;
+  for (i = 0; i < 3; i++) {
+#if defined(MACHINE_CUDA)
+    if (q->pinned) {
+      cudaFreeHost(x[i]->memory);
+      continue;
+    }
+#endif
+    free(x[i]->memory);
+  }
+  free(q->before);
+}
+
+static int run(problem *q) { return sgemm_host_run(&q->p, &q->o, &q->r); }
+
+static int same(const float *a, const float *b, int64_t count) { return memcmp(a, b, 4 * (size_t)count) == 0; }
+
+/* What element (i, j) of C must be. */
+static float wanted(const problem *q, int64_t i, int64_t j) {
+  const int row = q->p.order == SGEMM_ROW_MAJOR;
+  const int a_plain = (q->p.op_a == SGEMM_N) == row, b_plain = (q->p.op_b == SGEMM_N) == row;
+  const int64_t at_c = row ? i * q->C.ld + j : j * q->C.ld + i;
+  double sum = 0.0;
+  int64_t l;
+  for (l = 0; l < q->p.k && q->p.alpha != 0.0f; l++)
+    sum += at(&q->A, a_plain, i, l) * at(&q->B, b_plain, l, j);
+  sum *= (double)q->p.alpha;
+  return (float)(q->p.beta == 0.0f ? sum : sum + (double)q->p.beta * (double)q->before[GUARD + at_c]);
+}
+
+/* Checks rows (column-major: columns) 0 ... lines - 1 of C, and that nothing beside the matrix was written. */
+static void check_lines(const problem *q, int64_t lines) {
+  const int row = q->p.order == SGEMM_ROW_MAJOR;
+  int64_t i, j;
+  for (i = 0; i < lines; i++)
+    for (j = 0; j < q->C.width; j++) {
+      const float want = row ? wanted(q, i, j) : wanted(q, j, i), got = q->C.first[i * q->C.ld + j];
+      cr_assert(got == want, "line %lld, element %lld: %g is not %g", (long long)i, (long long)j, (double)got,
+                (double)want);
+    }
+  for (i = 0; i < q->C.rows; i++)
+    cr_assert(same(q->C.first + i * q->C.ld + q->C.width, q->before + GUARD + i * q->C.ld + q->C.width, PAD),
+              "padding of line %lld", (long long)i);
+  cr_assert(same(q->C.memory, q->before, GUARD) &&
+            same(q->C.memory + q->C.count - GUARD, q->before + q->C.count - GUARD, GUARD));
+}
+
+static void check_done(problem *q) {
+  const int status = run(q);
+  cr_assert(status == SGEMM_SUCCESS, "%s", sgemm_host_error_string(status));
+  cr_assert(q->r.lines_done == q->C.rows && q->r.tiles_done == q->r.tiles);
+  check_lines(q, q->C.rows);
+}
+
+static void check_untouched(const problem *q) { cr_assert(same(q->C.memory, q->before, q->C.count), "C was written"); }
+
+/* A problem with 3 x 4 tiles of 3 panels, or more if memory is short. */
+static problem tiled(int order, int op_a, int op_b, float alpha, float beta) {
+  problem q = problem_of(order, op_a, op_b, 75, 101, 83, alpha, beta);
+  q.o.block = 32;
+  q.o.panel = 32;
+  q.o.threads = 2;
+  return q;
+}
+
+static void nothing_is_left(void) {
+  sgemm_host_release();
+#if !defined(MACHINE_CUDA)
+  cr_assert(fake.allocations == 0 && fake.pins == 0 && fake.streams == 0 && fake.events == 0 && fake.bytes == 0,
+            "%lld allocations, %lld pinned, %lld streams, %lld events are left", (long long)fake.allocations,
+            (long long)fake.pins, (long long)fake.streams, (long long)fake.events);
+#endif
+}
+
+/* ---- Results ----------------------------------------------------------------------------------------------------- */
+
+/* Every order and op, with beta 0 and not 0, pageable and pinned. */
+static void every_op(int pinned) {
+  static const int ops[3] = {SGEMM_N, SGEMM_T, SGEMM_C};
+  int order, a, b, beta;
+#if !defined(MACHINE_CUDA)
+  fake.pinned = pinned;
+#endif
+  for (order = SGEMM_ROW_MAJOR; order <= SGEMM_COL_MAJOR; order++)
+    for (a = 0; a < 3; a++)
+      for (b = 0; b < 3; b++)
+        for (beta = 0; beta < 2; beta++) {
+          problem q = tiled(order, ops[a], ops[b], 2.0f, beta ? -0.5f : 0.0f);
+          q.pinned = pinned;
+          make(&q);
+          check_done(&q);
+          cr_assert(q.r.tiles == 12 && q.r.block_m == 32 && q.r.block_n == 32 && q.r.panel_k == 32);
+          release(&q);
+        }
+  nothing_is_left();
+}
+Test(results, every_op_pageable) { every_op(0); }
+Test(results, every_op_pinned) { every_op(1); }
+
+/* Sizes from a single element on, with default options. */
+Test(results, sizes) {
+  static const int64_t sizes[][3] = {{1, 2, 3}, {1, 300, 7}, {300, 1, 9}, {5, 3, 400}, {130, 67, 1}, {129, 65, 257}};
+  unsigned i;
+  for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    problem q = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_T, sizes[i][0], sizes[i][1], sizes[i][2], 1.0f, 0.5f);
+    make(&q);
+    check_done(&q);
+    cr_assert(q.r.tiles == 1);
+    release(&q);
+  }
+}
+
+/* Panels longer than k and blocks wider than C are cut; one tile with many panels; many tiles with one panel. */
+Test(results, blocks_and_panels) {
+  static const int64_t cuts[][2] = {{1000, 1000}, {1000, 32}, {32, 1000}, {33, 45}, {1, 83}, {101, 1}};
+  unsigned i;
+  for (i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+    problem q = tiled(SGEMM_COL_MAJOR, SGEMM_T, SGEMM_N, -1.0f, 1.0f);
+    if (cuts[i][0] == 1)
+      q.p = sgemm_params_init_col(SGEMM_T, SGEMM_N, 7, 9, 83), q.p.beta = 1.0f;
+    q.o.block = cuts[i][0];
+    q.o.panel = cuts[i][1];
+    make(&q);
+    check_done(&q);
+    release(&q);
+  }
+}
+
+/* Memory that holds few panels, down to the least. More memory never means more copies. */
+Test(results, memory_limits) {
+  static const int64_t kib[] = {16, 24, 32, 40, 64, 100, 200, 1000};
+  int64_t bytes = INT64_MAX;
+  unsigned i;
+  for (i = 0; i < sizeof kib / sizeof *kib; i++) {
+    problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_T, SGEMM_N, 0.5f, 2.0f);
+    q.o.memory_bytes = kib[i] * 1024;
+    make(&q);
+    check_done(&q);
+    cr_assert(q.r.device_bytes <= q.o.memory_bytes);
+    cr_assert(q.r.bytes_in <= bytes, "%lld KiB", (long long)kib[i]);
+    bytes = q.r.bytes_in;
+    release(&q);
+  }
+  /* With 1000 KiB each element of A, B and C comes in once. */
+  cr_assert(bytes == 4 * (75 * 83 + 83 * 101 + 75 * 101), "%lld", (long long)bytes);
+}
+
+/* Staging buffers narrower than a row, and rows that fill a buffer in part. */
+Test(results, staging) {
+  static const int64_t kib[] = {48, 60, 96, 1024};
+  unsigned i;
+  for (i = 0; i < sizeof kib / sizeof *kib; i++) {
+    problem q = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 9, 2600, 1500, 1.0f, 1.0f);
+    q.o.staging_bytes = kib[i] * 1024;
+    q.o.threads = 1 + (int)i;
+    q.o.block = 1300;
+    make(&q);
+    check_done(&q);
+    release(&q);
+  }
+}
+
+Test(results, tensor_modes) {
+  int mode;
+  for (mode = SGEMM_TENSOR; mode <= SGEMM_TENSOR_FULL; mode++) {
+    problem q = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_T, 70, 90, 400, 1.0f, 1.0f);
+    q.p.mode = mode;
+    q.o.block = 64;
+    q.o.panel = 160;
+    make(&q);
+    check_done(&q);
+    release(&q);
+  }
+}
+
+/* Without products C is scaled, and neither A nor B is read. */
+Test(results, no_products) {
+  static const float betas[] = {0.0f, 0.5f};
+  int i;
+  for (i = 0; i < 4; i++) {
+    problem q = tiled(SGEMM_COL_MAJOR, SGEMM_N, SGEMM_N, i < 2 ? 0.0f : 1.0f, betas[i % 2]);
+    if (i >= 2) {
+      q.p = sgemm_params_init_col(SGEMM_N, SGEMM_N, 75, 101, 0);
+      q.p.beta = betas[i % 2];
+    }
+    make(&q);
+    q.p.A = q.p.B = NULL;
+    cr_assert(run(&q) == SGEMM_SUCCESS && q.r.lines_done == 101 && q.r.tiles == 0);
+    check_lines(&q, q.C.rows);
+    release(&q);
+  }
+}
+
+Test(results, nothing_to_do) {
+  problem q = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 0, 5, 6, 1.0f, 0.0f);
+  cr_assert(sgemm_host_run(&q.p, NULL, NULL) == SGEMM_SUCCESS);
+  q.p = sgemm_params_init(SGEMM_N, SGEMM_N, 4, 5, 0);
+  q.p.beta = 1.0f;
+  cr_assert(sgemm_host_run(&q.p, NULL, NULL) == SGEMM_SUCCESS);
+}
+
+/* An Inf or NaN of A goes to its row of C alone. */
+Test(results, nonfinite) {
+  problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
+  int64_t j;
+  make(&q);
+  q.A.first[40 * q.A.ld + 50] = NAN;
+  cr_assert(run(&q) == SGEMM_SUCCESS);
+  for (j = 0; j < 101; j++) {
+    cr_assert(isnan(q.C.first[40 * q.C.ld + j]));
+    cr_assert(!isnan(q.C.first[39 * q.C.ld + j]) && !isnan(q.C.first[41 * q.C.ld + j]));
+  }
+  release(&q);
+}
+
+/* ---- Arguments --------------------------------------------------------------------------------------------------- */
+
+#define REFUSED(symbol, word, change)                                                                                  \
+  do {                                                                                                                 \
+    problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);                                                  \
+    int status;                                                                                                        \
+    make(&q);                                                                                                          \
+    change;                                                                                                            \
+    status = run(&q);                                                                                                  \
+    cr_assert(status == (int)symbol, #change ": %s", sgemm_host_error_string(status));                                 \
+    cr_assert(strstr(sgemm_host_error_string(status), word) != NULL, "%s", sgemm_host_error_string(status));           \
+    check_untouched(&q);                                                                                               \
+    release(&q);                                                                                                       \
+  } while (0)
+
+Test(arguments, refused) {
+  static float x[64];
+  static const int twice[] = {0, 0}, absent[] = {99}, negative[] = {-1};
+  REFUSED(SGEMM_ERROR_M, "m ", q.p.m = -1);
+  REFUSED(SGEMM_ERROR_LDC, "ldc", q.p.ldc = 100);
+  REFUSED(SGEMM_ERROR_A, "A ", q.p.A = NULL);
+  REFUSED(SGEMM_HOST_ERROR_EPILOGUE, "epilogue", q.p.epilogue = SGEMM_EPILOGUE_gelu);
+  REFUSED(SGEMM_HOST_ERROR_D, "D ", q.p.D = x);
+  REFUSED(SGEMM_HOST_ERROR_ALPHA_DEVICE, "alpha_device", q.p.alpha_device = x);
+  REFUSED(SGEMM_HOST_ERROR_BETA_DEVICE, "beta_device", q.p.beta_device = x);
+  REFUSED(SGEMM_HOST_ERROR_BATCH, "batch", q.p.batch = 2; q.p.stride_c = 10000);
+  REFUSED(SGEMM_HOST_ERROR_WORKSPACE, "workspace", q.p.workspace = (void *)((uintptr_t)(x + 3) / 16 * 16));
+  REFUSED(SGEMM_HOST_ERROR_PREPARED, "prepared", q.p.mode = SGEMM_TENSOR;
+          q.p.prepared_b = (void *)((uintptr_t)(x + 3) / 16 * 16));
+  REFUSED(SGEMM_HOST_ERROR_MEMORY_LIMIT, "memory_bytes", q.o.memory_bytes = -1);
+  REFUSED(SGEMM_HOST_ERROR_MEMORY_LIMIT, "memory_bytes", q.o.memory_bytes = 4096);
+  REFUSED(SGEMM_HOST_ERROR_DEVICES, "device_count", q.o.device_count = 17);
+  REFUSED(SGEMM_HOST_ERROR_DEVICES, "devices", q.o.device_count = 1);
+  REFUSED(SGEMM_HOST_ERROR_DEVICES, "devices", q.o.device_count = 2; q.o.devices = twice);
+  REFUSED(SGEMM_HOST_ERROR_DEVICES, "devices", q.o.device_count = 1; q.o.devices = negative);
+  REFUSED(SGEMM_HOST_ERROR_DEVICES, "devices", q.o.device_count = 1; q.o.devices = absent);
+  REFUSED(SGEMM_HOST_ERROR_BLOCK, "block", q.o.block = -1);
+  REFUSED(SGEMM_HOST_ERROR_PANEL, "panel", q.o.panel = -1);
+  REFUSED(SGEMM_HOST_ERROR_THREADS, "threads", q.o.threads = 257);
+  REFUSED(SGEMM_HOST_ERROR_STAGING, "staging_bytes", q.o.staging_bytes = 4096);
+  nothing_is_left();
+}
+
+Test(arguments, null) {
+  cr_assert(sgemm_host_run(NULL, NULL, NULL) == SGEMM_ERROR_PARAMS);
+  cr_assert(sgemm_host_check(NULL, NULL) == SGEMM_ERROR_PARAMS);
+  cr_assert(strcmp(sgemm_host_error_string(SGEMM_SUCCESS), "success") == 0);
+  cr_assert(sgemm_host_error_string(-5) != NULL);
+}
+
+/* ---- Progress ---------------------------------------------------------------------------------------------------- */
+
+typedef struct record {
+  int64_t calls, stop_at, area, last;
+  sgemm_host_progress first;
+} record;
+
+static int progress(void *context, const sgemm_host_progress *now) {
+  record *r = (record *)context;
+  if (r->calls == 0)
+    r->first = *now;
+  cr_assert(now->done == r->calls + 1);
+  r->calls++;
+  r->area += now->rows * now->cols;
+  r->last = now->total;
+  return r->calls == r->stop_at;
+}
+
+Test(progress, counts) {
+  record r;
+  problem q = tiled(SGEMM_COL_MAJOR, SGEMM_N, SGEMM_T, 1.0f, 0.0f);
+  memset(&r, 0, sizeof r);
+  q.o.progress = progress;
+  q.o.context = &r;
+  make(&q);
+  check_done(&q);
+  cr_assert(r.calls == 12 && r.last == 12 && r.area == 75 * 101);
+  cr_assert(r.first.row == 0 && r.first.col == 0 && r.first.rows == 32 && r.first.cols == 32);
+  release(&q);
+}
+
+/* After a cancel the tiles on their way are out, no others are begun, and the next call works. */
+Test(progress, cancels) {
+  int64_t stop_at;
+  for (stop_at = 1; stop_at <= 12; stop_at++) {
+    record r;
+    problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
+    int status;
+    memset(&r, 0, sizeof r);
+    r.stop_at = stop_at;
+    q.o.progress = progress;
+    q.o.context = &r;
+    make(&q);
+    status = run(&q);
+    cr_assert(status == (stop_at < 12 ? (int)SGEMM_HOST_CANCELLED : (int)SGEMM_SUCCESS));
+    cr_assert(r.calls == stop_at, "called again after it cancelled");
+    cr_assert(q.r.tiles_done >= stop_at && q.r.tiles_done <= stop_at + 3);
+    cr_assert(q.r.lines_done <= 75 && (q.r.tiles_done < 4 || q.r.lines_done >= 32));
+    check_lines(&q, q.r.lines_done);
+    release(&q);
+  }
+  nothing_is_left();
+}
+
+/* ---- Plan -------------------------------------------------------------------------------------------------------- */
+
+static int64_t no_workspace(const sgemm_params *p) {
+  (void)p;
+  return 0;
+}
+static int64_t a_workspace(const sgemm_params *p) { return 4 * (p->lda * p->m + p->ldb * p->k); }
+
+static sgemm_host__plan plan_of(int64_t m, int64_t n, int64_t k, int mode, double gib, int devices) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, m, n, k);
+  sgemm_host__limits limits = {(int64_t)(gib * 1073741824.0), devices, 0, 0, a_workspace};
+  sgemm_host__plan plan;
+  p.mode = mode;
+  cr_assert(sgemm_host__plan_make(&p, &limits, &plan));
+  cr_assert(plan.bytes <= limits.memory_bytes);
+  cr_assert(plan.bytes == plan.workspace_bytes + plan.results * plan.result_bytes + plan.panels * plan.panel_bytes);
+  return plan;
+}
+
+Test(plan, large) {
+  const sgemm_host__plan a = plan_of(32768, 32768, 32768, SGEMM_STRICT, 100.0, 1);
+  const sgemm_host__plan t = plan_of(32768, 32768, 32768, SGEMM_TENSOR, 100.0, 1);
+  cr_assert(a.block_m == 8192 && a.block_n == 8192 && a.panel_k == 2048 && a.results == 3);
+  cr_assert(a.panels == 2 * 4 * 16, "every panel has a place");
+  cr_assert(t.panel_k == 4096);
+}
+
+Test(plan, limited) {
+  const sgemm_host__plan a = plan_of(65536, 65536, 16384, SGEMM_STRICT, 16.0, 1);
+  const sgemm_host__plan b = plan_of(65536, 65536, 16384, SGEMM_STRICT, 1.0, 1);
+  cr_assert(a.block_m == 8192 && a.block_n == 8192 && a.panels >= 4 * a.panels_k);
+  cr_assert(b.block_m >= 2048 && b.panels >= 4 && b.results >= 2);
+}
+
+/* Every limit has a plan that fits, or none. Less memory never means larger tiles. */
+Test(plan, every_limit) {
+  static const int64_t sizes[][3] = {{100000, 90000, 80000}, {3, 5, 7}, {1, 1000000, 17}, {40000, 50, 100}};
+  unsigned i;
+  for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, sizes[i][0], sizes[i][1], sizes[i][2]);
+    int64_t bytes, area = INT64_MAX;
+    for (bytes = (int64_t)1 << 37; bytes >= 16 * 1024; bytes = bytes / 3 * 2) {
+      const sgemm_host__limits limits = {bytes, 1, 0, 0, a_workspace};
+      sgemm_host__plan plan;
+      cr_assert(sgemm_host__plan_make(&p, &limits, &plan), "%lld bytes", (long long)bytes);
+      cr_assert(plan.bytes <= bytes && plan.panels >= (plan.tiles_m * plan.tiles_n * plan.panels_k > 0 ? 2 : 0));
+      cr_assert(plan.block_m * plan.block_n <= area);
+      area = plan.block_m * plan.block_n;
+    }
+  }
+}
+
+Test(plan, too_small) {
+  const sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 100, 100, 100);
+  const sgemm_host__limits limits = {3 * 4096 - 1, 1, 0, 0, no_workspace};
+  sgemm_host__plan plan;
+  cr_assert(!sgemm_host__plan_make(&p, &limits, &plan));
+}
+
+/* Each of several devices has at least 4 tiles, where the sizes allow it. */
+Test(plan, devices) {
+  const sgemm_host__plan a = plan_of(16384, 16384, 16384, SGEMM_STRICT, 50.0, 8);
+  const sgemm_host__plan b = plan_of(1000, 64000, 500, SGEMM_STRICT, 50.0, 4);
+  cr_assert(a.tiles_m * a.tiles_n >= 32);
+  cr_assert(b.tiles_m == 1 && b.tiles_n >= 16);
+}
+
+/* ---- Queue ------------------------------------------------------------------------------------------------------- */
+
+/* Several GPUs take every tile once, and one GPU walks to and fro. */
+Test(queue, every_tile_once) {
+  int gpus;
+  for (gpus = 1; gpus <= 5; gpus++) {
+    sgemm_host__tile tile[5];
+    int taken[4][7], g, i, j, tiles = 0;
+    sgemm_host__queue queue;
+    memset(taken, 0, sizeof taken);
+    memset(tile, 0, sizeof tile);
+    cr_assert(sgemm_host__queue_make(&queue, 4, 7));
+    for (g = 0; g < gpus; g++)
+      tile[g].row = -1;
+    for (g = 0; sgemm_host__queue_take(&queue, &tile[g]); g = (g + 1) % gpus) {
+      if (gpus == 1) {
+        cr_assert(tile[0].row == tiles / 7);
+        cr_assert(tile[0].col == (tiles / 7 % 2 == 0 ? tiles % 7 : 6 - tiles % 7));
+      }
+      taken[tile[g].row][tile[g].col]++;
+      tiles++;
+    }
+    for (i = 0; i < 4; i++)
+      for (j = 0; j < 7; j++)
+        cr_assert(taken[i][j] == 1);
+    sgemm_host__queue_drop(&queue);
+  }
+}
+
+/* The use that is predicted for a panel is the one that comes, for one GPU, within the present row of tiles and the
+   next. */
+Test(queue, next_use) {
+  sgemm_host__tile path[20], tile;
+  sgemm_host__queue queue;
+  int tiles = 0, i, j, operand;
+  int64_t block;
+  memset(&tile, 0, sizeof tile);
+  tile.row = -1;
+  cr_assert(sgemm_host__queue_make(&queue, 4, 5));
+  while (sgemm_host__queue_take(&queue, &tile))
+    path[tiles++] = tile;
+  cr_assert(tiles == 20);
+  for (i = 0; i < tiles; i++)
+    for (operand = 0; operand < 2; operand++)
+      for (block = 0; block < (operand == 0 ? 4 : 5); block++) {
+        const int64_t predicted = sgemm_host__next_use(&path[i], operand, block, 1);
+        for (j = i + 1; j < tiles && (operand == 0 ? path[j].row : path[j].col) != block; j++)
+          ;
+        if (j < tiles && path[j].row > path[i].row + 1)
+          j = tiles;
+        cr_assert(predicted == (j < tiles ? j - i : -1), "tile %d: %lld", i, (long long)predicted);
+        if (block == (operand == 0 ? path[i].row : path[i].col))
+          cr_assert(sgemm_host__next_use(&path[i], operand, block, 0) == 0);
+      }
+  sgemm_host__queue_drop(&queue);
+}
+
+/* ---- Without a GPU ----------------------------------------------------------------------------------------------- */
+
+#if defined(MACHINE_CUDA)
+/* Without a GPU only the suites that need none run. With SGEMM_REQUIRE_GPU=1 all run, and fail. */
+ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
+  const char *required = getenv("SGEMM_REQUIRE_GPU");
+  int count = 0;
+  if ((cudaGetDeviceCount(&count) == cudaSuccess && count > 0) || (required != NULL && strcmp(required, "1") == 0))
+    return;
+  fprintf(stderr, "no GPU: the tests that need one are skipped\n");
+  FOREACH_SET(struct criterion_suite_set * suite, tests->suites) {
+    FOREACH_SET(struct criterion_test * test, suite->tests) {
+      if (strcmp(test->category, "plan") != 0 && strcmp(test->category, "queue") != 0)
+        test->data->disabled = true;
+    }
+  }
+}
+#endif
+
+/* ---- Calls ------------------------------------------------------------------------------------------------------- */
+
+/* The memory in use does not grow, and what a call keeps the next one uses. */
+Test(calls, thousand) {
+  int i;
+  for (i = 0; i < 1000; i++) {
+    problem q = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 5 + i % 7, 9, 4 + i % 3, 1.0f, 0.0f);
+    q.o.memory_bytes = 1 << 20;
+    q.o.staging_bytes = 1 << 20;
+    make(&q);
+    check_done(&q);
+    release(&q);
+#if !defined(MACHINE_CUDA)
+    cr_assert(fake.allocations == 1 && fake.pins == 1 && fake.streams == 3);
+    cr_assert(fake.calls[SGEMM_HOST__FAKE_PIN] == 1 && fake.calls[SGEMM_HOST__FAKE_ALLOC] <= 7);
+#endif
+  }
+  nothing_is_left();
+}
+
+#if !defined(MACHINE_CUDA)
+#include "tests/adapter_host_fake.h"
+#endif
