@@ -1,6 +1,6 @@
 /* sgemm/launch/reduction.h: sgemm_run_reduction(). The result is computed in slabs: blocks of rows and columns, or whole
-   matrices of a batch, that stay in the L2. Each slab is a call of sgemm_run_stage() for sums of products, and a kernel
-   that reads them, applies the epilogue and reduces. */
+   matrices of a batch, about as large as the L2. Each slab is a call of sgemm_run_stage() for sums of products, and a
+   kernel that reads them, applies the epilogue and reduces. */
 #ifndef SGEMM_LAUNCH_REDUCTION_H
 #define SGEMM_LAUNCH_REDUCTION_H
 
@@ -177,7 +177,8 @@ typedef struct sgemm__slab {
   int64_t matrix, row, col, matrices, rows, cols;
 } sgemm__slab;
 
-/* Args of a reduction's kernels for a slab. memory: the workspace. */
+/* Args of a reduction's kernels for a slab, or for all of the result, which sgemm_reduce_direct multiplies itself. memory:
+   the workspace. */
 static inline sgemm__reduction_args sgemm__reduction_args_of(const sgemm__reduction *c, const sgemm__slabs *s,
                                                              const sgemm__slab *t, char *memory) {
   sgemm__reduction_args args;
@@ -190,8 +191,6 @@ static inline sgemm__reduction_args sgemm__reduction_args_of(const sgemm__reduct
   args.gemm.C = (float *)(memory + s->partial_bytes + s->prepared_bytes);
   args.gemm.ldc = s->ld;
   args.gemm.stride_c = t->rows * s->ld;
-  args.gemm.A += t->matrix * args.gemm.stride_a;
-  args.gemm.B += t->matrix * args.gemm.stride_b;
   sgemm__move_epilogue(&args.gemm.epilogue, t->matrix, t->row, t->col);
   args.ldd = c->whole.ldc;
   args.stride_d = c->whole.stride_c;

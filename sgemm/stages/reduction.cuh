@@ -120,7 +120,8 @@ SGEMM__DEVICE void sgemm__combine_numbers(int reduction, sgemm__reduction_thread
 }
 
 /* Adds 4 elements to the partial values of a thread, whose elements come in the order of their indices, so that of equal
-   ones the first remains. Inf does not replace the Inf of the beginning, whose index 0 is right where all elements are Inf. */
+   ones the first remains. Inf does not replace the Inf of the beginning: where all elements are Inf, its index 0 is
+   right. */
 SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *own, const float *x, int first,
                                        int step) {
   const float sign = reduction == SGEMM_REDUCTION_max ? -1.0f : 1.0f;
@@ -263,10 +264,8 @@ SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number
   sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i);
   const float *from = p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col;
   float sums[4] = {0.0f}, next[4] = {0.0f};
-  if (i < t->end) {
-    if (at.exist > 0)
-      sgemm__load_result4(sums, from);
-  }
+  if (i < t->end && at.exist > 0)
+    sgemm__load_result4(sums, from);
   sgemm__converge();
   for (; i < t->end; i += step) {
     const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i + step);
