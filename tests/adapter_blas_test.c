@@ -12,19 +12,8 @@
 #include <unistd.h>
 
 #include "adapters/host/device_cpu.h"
+#include "expect.h"
 #include "fake_blas.h"
-
-static int faults;
-
-#define EXPECT(condition, ...)                                                                                         \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      printf("line %d: %s: ", __LINE__, #condition);                                                                   \
-      printf(__VA_ARGS__);                                                                                             \
-      puts("");                                                                                                        \
-      __atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED);                                                                \
-    }                                                                                                                  \
-  } while (0)
 
 /* The devices of the adapter. */
 static sgemm_host__fake *devices(void) {

@@ -54,18 +54,7 @@ refuse "an error when C is written in part, beta is not 0" "sgemm_blas: C is wri
 refuse "without the adapter" "not preloaded" ./program products
 
 # As Python does it: the program has no BLAS, and loads a module that has, with RTLD_LOCAL.
-cat > host.c <<'C'
-#include <dlfcn.h>
-#include <stdio.h>
-int main(int argc, char **argv) {
-  void *module = dlopen("./module.so", RTLD_NOW | RTLD_LOCAL);
-  int (*run)(int, char **) = module == NULL ? NULL : (int (*)(int, char **))dlsym(module, "main_of_module");
-  if (run == NULL)
-    return puts(dlerror()), 2;
-  return run(argc, argv);
-}
-C
-check "host" gcc -std=c11 "${strict[@]}" host.c -ldl -o host
+check "host" gcc -std=c11 "${strict[@]}" "$root/tests/module_host.c" -ldl -o host
 for library in libblas.so.3 libunusual.so.1; do
   check "module with $library" client module.so ./$library -shared -fPIC -Dmain=main_of_module
   for case in products arguments off; do

@@ -9,6 +9,7 @@
 #include "adapters/cublas/sgemm_cublas.h"
 #endif
 
+#include "expect.h"
 #include "fake_cublas.h"
 #include "sgemm.h"
 
@@ -21,18 +22,6 @@
 
 void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *A, int lda,
                  const float *B, int ldb, float beta, float *C, int ldc);
-
-static int faults;
-
-#define EXPECT(condition, ...)                                                                                         \
-  do {                                                                                                                 \
-    if (!(condition)) {                                                                                                \
-      printf("line %d: %s: ", __LINE__, #condition);                                                                   \
-      printf(__VA_ARGS__);                                                                                             \
-      puts("");                                                                                                        \
-      __atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED);                                                                \
-    }                                                                                                                  \
-  } while (0)
 
 /* ---- Descriptions of cuBLASLt ------------------------------------------------------------------------------------ */
 

@@ -71,19 +71,8 @@ done
 refuse "without the adapter the stand-in gets the calls" "calls of cuBLAS" ./program products
 
 # As Python does it: the program has no cuBLAS, and loads a module that has, with RTLD_LOCAL.
-cat > host.c <<'C'
-#include <dlfcn.h>
-#include <stdio.h>
-int main(int argc, char **argv) {
-  void *module = dlopen("./module.so", RTLD_NOW | RTLD_LOCAL);
-  int (*run)(int, char **) = module == NULL ? NULL : (int (*)(int, char **))dlsym(module, "main_of_module");
-  if (run == NULL)
-    return puts(dlerror()), 2;
-  return run(argc, argv);
-}
-C
 check "module" client module.so -Iinclude -shared -fPIC -Dmain=main_of_module
-check "host" gcc -std=c11 "${strict[@]}" host.c -ldl -o host
+check "host" gcc -std=c11 "${strict[@]}" "$root/tests/module_host.c" -ldl -o host
 for case in products handles lt_attributes; do check "module of a host: $case" preloaded ./host $case; done
 
 # Of several versions the one is called that the program has loaded, also if the adapter does not know its number.
