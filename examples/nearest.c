@@ -188,5 +188,14 @@ int main(int argc, char **argv) {
       fail("the copy from the GPU failed");
     save(o.distances, &result, "<f4", host, sizeof(float));
   }
+  cudaFree((void *)p.A);
+  cudaFree((void *)p.B);
+  cudaFree((void *)p.vec_m);
+  cudaFree((void *)p.vec_n);
+  cudaFree(least.values);
+  cudaFree(least.indices);
+  free(host);
+  free(queries.data);
+  free(points.data);
   return 0;
 }
