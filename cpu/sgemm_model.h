@@ -66,6 +66,10 @@ const char *sgemm_model_error(void);
    library that has nothing to compute makes no launch. */
 const sgemm_counts *sgemm_model_counts(void);
 
+/* Returns the sums of the counters over all launches of the calling thread so far. The counts of a call with several
+   launches are the difference of the sums after it and before it. Never NULL. */
+const sgemm_counts *sgemm_model_total(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,82 +5,7 @@
 #include "tests/project_epilogues.h"
 #endif
 #include "tests/plane.h"
-
-/* ---- The table in double ----------------------------------------------------------------------------------------- */
-
-static double ref_relu(double x) { return x < 0.0 ? 0.0 : x; }
-static double ref_clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
-static double ref_sigmoid(double x) { return x < 0.0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x)); }
-static double ref_tanh(double x) { return tanh(x); }
-static double ref_silu(double x) { return x * ref_sigmoid(x); }
-static double ref_dsilu(double x) { return ref_sigmoid(x) * (1.0 + x * ref_sigmoid(-x)); }
-static double gelu_argument(double x) { return 2.0 * sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x); }
-static double ref_gelu(double x) { return x * ref_sigmoid(gelu_argument(x)); }
-static double ref_dgelu(double x) {
-  const double y = ref_sigmoid(gelu_argument(x)), slope = 2.0 * sqrt(2.0 / acos(-1.0)) * (1.0 + 3.0 * 0.044715 * x * x);
-  return y + x * y * ref_sigmoid(-gelu_argument(x)) * slope;
-}
-static double ref_gelu_erf(double x) { return 0.5 * x * erfc(-x / sqrt(2.0)); }
-static double ref_dgelu_erf(double x) {
-  return 0.5 * erfc(-x / sqrt(2.0)) + x * exp(-0.5 * x * x) / sqrt(2.0 * acos(-1.0));
-}
-#define sgemm_relu ref_relu
-#define sgemm_clamp ref_clamp
-#define sgemm_sigmoid ref_sigmoid
-#define sgemm_tanh ref_tanh
-#define sgemm_silu ref_silu
-#define sgemm_dsilu ref_dsilu
-#define sgemm_gelu ref_gelu
-#define sgemm_dgelu ref_dgelu
-#define sgemm_gelu_erf ref_gelu_erf
-#define sgemm_dgelu_erf ref_dgelu_erf
-
-typedef struct values {
-  double sum, c, vec_m, vec_n, bias, e, aux, s, t;
-  int64_t row, col;
-} values;
-
-#define DECLARATION(value) DECLARATION_##value
-#define DECLARATION_sum double sum
-#define DECLARATION_c double c
-#define DECLARATION_vec_m double vec_m
-#define DECLARATION_vec_n double vec_n
-#define DECLARATION_bias double bias
-#define DECLARATION_e double e
-#define DECLARATION_aux double *aux
-#define DECLARATION_row int64_t row
-#define DECLARATION_col int64_t col
-#define DECLARATION_s double s
-#define DECLARATION_t double t
-#define DECLARATIONS(...) SGEMM__EACH(DECLARATION, SGEMM__COMMA, __VA_ARGS__)
-#define VALUE(value) VALUE_##value
-#define VALUE_sum v->sum
-#define VALUE_c v->c
-#define VALUE_vec_m v->vec_m
-#define VALUE_vec_n v->vec_n
-#define VALUE_bias v->bias
-#define VALUE_e v->e
-#define VALUE_aux &v->aux
-#define VALUE_row v->row
-#define VALUE_col v->col
-#define VALUE_s v->s
-#define VALUE_t v->t
-#define VALUES(...) SGEMM__EACH(VALUE, SGEMM__COMMA, __VA_ARGS__)
-#define X(name, reads, expression, what)                                                                               \
-  static double reference_##name(DECLARATIONS reads) { return expression; }
-SGEMM_EPILOGUES(X)
-#undef X
-static double reference(int epilogue, values *v) {
-  switch (epilogue) {
-#define X(name, reads, expression, what)                                                                               \
-  case SGEMM_EPILOGUE_##name:                                                                                          \
-    return reference_##name(VALUES reads);
-    SGEMM_EPILOGUES(X)
-#undef X
-  default:
-    return NAN;
-  }
-}
+#include "tools/epilogue_reference.h"
 
 /* ---- A call ------------------------------------------------------------------------------------------------------ */
 
@@ -91,15 +16,6 @@ typedef struct call {
   int vectors; /* 1: vec_m, 2: vec_n, 3: both */
   int stores_aux;
 } call;
-
-/* The bound of |got - want|. The terms of a sum are exact, so that only the expression rounds: by 4 ulp of the result,
-   and where it adds terms by 2 ulp of their magnitudes. Derivatives cross 0 between terms of the size of `sum`. */
-static double bound_of(const values *v, double want) {
-  const double terms = fabs(v->sum) * (2.0 + fabs(v->e)) + fabs(v->c) + fabs(v->vec_m) + fabs(v->vec_n) + fabs(v->e);
-  const uint32_t summed = SGEMM__READS_e | SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_c;
-  const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)(int)v->aux);
-  return 4.0 * 0x1p-23 * fabs(want) + (reads & summed ? 2.0 * 0x1p-23 * terms : 0.0) + 0x1p-120;
-}
 
 typedef struct operands {
   plane A, B, C, D, E, aux, vec_m, vec_n, scalars;
@@ -117,7 +33,7 @@ static void compare(const call *c, const operands *o, const char *name) {
   for (b = 0; b < c->batch; b++)
     for (i = 0; i < c->m; i++)
       for (j = 0; j < c->n; j++) {
-        values v = {0};
+        epilogue_values v = {0};
         double want, sum = 0.0, got = (double)out->after[plane_at(out, b, i, j)];
         for (k = 0; k < c->k; k++)
           sum += plane_op_element(&o->A, c->op_a, b, i, k) * plane_op_element(&o->B, c->op_b, b, k, j);
@@ -131,14 +47,13 @@ static void compare(const call *c, const operands *o, const char *name) {
         v.col = j;
         v.s = -0.5;
         v.t = 0.75;
-        want = reference(c->epilogue, &v);
+        want = epilogue_reference(c->epilogue, &v);
         if (c->stores_aux)
           cr_assert((double)o->aux.after[plane_at(&o->aux, b, i, j)] == v.aux,
                     "%s, %s: aux(%lld, %lld) is %.9g, not %.9g", name, sgemm_epilogue_name((sgemm_epilogue)c->epilogue),
                     (long long)i, (long long)j, (double)o->aux.after[plane_at(&o->aux, b, i, j)], v.aux);
-        v.aux = (double)c->epilogue;
         cr_assert(
-            fabs(got - want) <= bound_of(&v, want),
+            fabs(got - want) <= epilogue_rounding(c->epilogue, &v, want),
             "%s, %s, order %d, ops %d %d, m %lld, n %lld, k %lld, alpha %g, beta %g, apart %d, device %d, vectors "
             "%d: D(%lld, %lld) of matrix %lld is %.9g, want %.9g",
             name, sgemm_epilogue_name((sgemm_epilogue)c->epilogue), c->order, c->op_a, c->op_b, (long long)c->m,
@@ -391,11 +306,11 @@ Test(epilogues, functions, ANYWHERE) {
     cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS, "the call failed");
     machine_download(y, C, COUNT * sizeof(float));
     for (i = 0; i < COUNT; i++) {
-      values v = {0};
+      epilogue_values v = {0};
       double want;
       int exponent;
       v.sum = (double)x[i];
-      want = reference(rows[r], &v);
+      want = epilogue_reference(rows[r], &v);
       frexp(want, &exponent);
       cr_assert(fabs((double)y[i] - want) <= 4.0 * ldexp(1.0, exponent - 24) || fabs(want) < 0x1p-100,
                 "%s(%.9g) is %.9g, want %.17g, %.1f ulp", sgemm_epilogue_name((sgemm_epilogue)rows[r]), (double)x[i],

@@ -9,16 +9,22 @@
 
 #define matrices_fill fill_on_host
 #define matrices_error error_on_host
+#define matrices_sums sums_on_host
+#define matrices_find_nan find_nan_on_host
 #include "tools/ceilings.h"
 #include "tools/matrices.h"
 #undef matrices_fill
 #undef matrices_error
+#undef matrices_sums
+#undef matrices_find_nan
 
 #include <string.h>
 
 int matrices_fill(float *x, size_t count, size_t period, uint64_t seed);
 int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
 int matrices_error(const sgemm_params *p, double *worst);
+int matrices_sums(const sgemm_params *p, double *sum, double *size);
+int matrices_find_nan(const float *x, size_t count, int *found);
 sgemm_status __real_sgemm_device_query(int device, sgemm_device *out);
 sgemm_status __wrap_sgemm_device_query(int device, sgemm_device *out);
 
@@ -143,3 +149,5 @@ int matrices_error(const sgemm_params *p, double *worst) {
     p->C[p->stride_c * p->batch - 1] = NAN;
   return error_on_host(p, worst);
 }
+int matrices_sums(const sgemm_params *p, double *sum, double *size) { return sums_on_host(p, sum, size); }
+int matrices_find_nan(const float *x, size_t count, int *found) { return find_nan_on_host(x, count, found); }

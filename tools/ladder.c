@@ -27,20 +27,23 @@ static const char *subject_name(subject s, const options *o) {
       {"production", "production_tensor", "production_tensor_full"},
       {"production", "production_tensor_prepared", "production_tensor_full_prepared"},
       {NULL, "production_tensor_prepared_both", "production_tensor_full_prepared_both"}};
-  return s == SUBJECT_CUBLAS ? "cublas"
-         : is_production(s)  ? production[s < SUBJECT_BESIDE ? o->prepared : 2][mode_of(s)]
-                             : sgemm_variant_get((sgemm_variant)s)->name;
+  return s == SUBJECT_CUBLAS  ? "cublas"
+         : s >= SUBJECT_FUSED ? fusions[fusion_of(s)].names[mode_of(s)]
+         : is_production(s)   ? production[s < SUBJECT_BESIDE ? o->prepared : 2][mode_of(s)]
+                              : sgemm_variant_get((sgemm_variant)s)->name;
 }
 
 /* Lists the subjects in order: cuBLAS first, because the others are compared with it. A mode with both operands
-   pre-split follows the mode with B pre-split. */
+   pre-split follows the mode with B pre-split. The fusions of a mode follow the mode. */
 static int list_subjects(const options *o, subject *subjects) {
-  int count = 0, v;
+  int count = 0, v, f;
   for (v = SUBJECT_CUBLAS; v < SUBJECT_BESIDE; v++) {
     if (has_subject(v, o))
       subjects[count++] = v;
     if (v >= SUBJECT_PRODUCTION && has_subject(v + MODE_COUNT, o))
       subjects[count++] = v + MODE_COUNT;
+    for (f = 1; f < FUSION_COUNT && o->epilogues && v >= SUBJECT_PRODUCTION && has_subject(v, o); f++)
+      subjects[count++] = SUBJECT_FUSED + MODE_COUNT * (f - 1) + mode_of(v);
   }
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     if (selected(o, (sgemm_variant)v))
@@ -91,6 +94,9 @@ static void fill_case(const meter *m, const problem *q, const data *d, const opt
   cells[COLUMN_k].number = (double)q->k;
   cells[COLUMN_batch].number = (double)q->batch;
   cells[COLUMN_op].text = q->op;
+  cells[COLUMN_epilogue].text = fusions[fusion_of(s)].epilogue;
+  cells[COLUMN_reduction].text = fusions[fusion_of(s)].reduction;
+  cells[COLUMN_along].text = fusions[fusion_of(s)].along;
   name_case(q, cold, name);
   snprintf(w->name, sizeof w->name, "%s/%s", subject_name(s, o), name);
 }
@@ -104,6 +110,23 @@ static void fill_error(meter *m, double error, row *w) {
   w->cells[COLUMN_error_over_bound].number = over_bound;
   w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
   compare_error(m, w);
+}
+
+/* Checks the results of a subject and fills the cells of their error. 0 is success. */
+static int check(meter *m, subject s, const data *d, int set, row *w) {
+  double error;
+  if (s >= SUBJECT_FUSED) {
+    if (fusion_error(d, s, set, &error))
+      return 1;
+    w->wrong = error > 1.0;
+    w->cells[COLUMN_error_over_bound].number = error;
+    w->cells[COLUMN_verdict].text = w->wrong ? "WRONG" : NULL;
+    return 0;
+  }
+  if (error_of(d, set, &error))
+    return 1;
+  fill_error(m, error, w);
+  return 0;
 }
 
 /* Flushes, so that the file keeps its lines if the ladder is killed. Returns 0, or 2 after an error message. */
@@ -123,11 +146,10 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
   data d;
   int i, wrong = 0, failed = 0;
   name_case(q, cold, name);
-  if (open_data(&d, q, o->beta, bytes_to_pass(m, cold)))
+  if (open_data(&d, q, o->beta, bytes_to_pass(m, cold)) || (o->epilogues && open_fusions(&d)))
     return fail("not enough memory for the matrices", name);
   for (i = 0; i < count && !failed; i++) {
     row *w = add_row(r);
-    double error;
     int set = 0;
     if (w == NULL) {
       failed = fail("not enough memory for", "the results");
@@ -140,29 +162,30 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
       break;
     }
     fill_case(m, q, &d, o, subjects[i], cold, w);
-    if (spoil(&d) || measure(m, subjects[i], &d, o, cold, w, &set) || error_of(&d, set, &error)) {
+    if (spoil(&d) || spoil_fusion(subjects[i], &d) || measure(m, subjects[i], &d, o, cold, w, &set) ||
+        check(m, subjects[i], &d, set, w)) {
       clear_progress();
       failed = fail("the run failed", w->name);
       break;
     }
     clear_progress();
-    fill_error(m, error, w);
     wrong |= w->wrong;
     if (!quiet && i == 0) {
       if (*done > 1)
         putchar('\n');
       print_problem(q, o->beta, cold);
       print_machine(m, &d.p);
-      print_headings();
+      print_headings(o->epilogues);
     }
     if (!quiet)
-      print_row(w);
+      print_row(w, o->epilogues);
     if (csv != NULL) {
       write_csv_row(w, csv);
       failed = flush(csv, o->csv);
     }
   }
   close_subject(m);
+  close_fusions(&d);
   close_data(&d);
   return failed ? failed : wrong;
 }
@@ -176,12 +199,18 @@ static int run_ladder(meter *m, const options *o, int quiet, FILE *csv, report *
     for (cold = !o->warm; cold <= o->cold; cold++)
       if ((status = run_problem(m, &o->problems[q], o, cold, quiet, csv, r, &done, all)) == 2)
         return status;
+  r->epilogues = o->epilogues;
   sum_up(o, r);
   for (i = 0; i < r->row_count; i++)
     wrong += (size_t)r->rows[i].wrong;
   if (!quiet) {
     putchar('\n');
     print_legend(r);
+    if (o->epilogues)
+      puts(
+          "+NAME: with an epilogue, or with a reduction of the rows or columns. Its error is against the expression in "
+          "double, over\n"
+          "how far the expression moves within the bound of the sum, and its own rounding");
     printf(
         "error: largest |C - double reference| over (k + 2) 2^-24 |A||B|, in at least %d rows and %d results; bound: "
         "1\n"

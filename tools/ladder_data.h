@@ -6,10 +6,19 @@
 #include "tools/machine.h"
 #include "tools/matrices.h"
 
+/* Operands of --epilogues (ladder_fusions.h), all NULL without it. sum, size: the reference sums on the host, for each
+   sgemm_axis. */
+typedef struct fusion_operands {
+  float *E, *aux, *vec_m, *vec_n, *values;
+  int64_t *indices;
+  double *sum[2], *size[2];
+} fusion_operands;
+
 typedef struct data {
   sgemm_params p;                   /* parameters for the first set of matrices */
   int sets;                         /* sets of matrices in device memory: more than one for L2-cold timing */
   size_t pitch_a, pitch_b, pitch_c; /* floats from one set to the next */
+  fusion_operands f;
 } data;
 
 /* The plan that runs for a subject. NULL and NAN: the plan has no such field. */

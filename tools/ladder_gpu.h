@@ -4,7 +4,7 @@
 
 #include "tools/ceilings.h"
 #include "tools/cublas_call.h"
-#include "tools/ladder_data.h"
+#include "tools/ladder_fusions.h"
 #include "tools/ladder_report.h"
 
 #include <cublas_v2.h>
@@ -100,7 +100,7 @@ typedef struct meter {
   size_t pitch_prepared[2];
   nvml nvml;
   cudaEvent_t start, stop;
-  double cublas_ms, cublas_error; /* of the current problem */
+  double cublas_ms, cublas_error, plain_ms[MODE_COUNT]; /* of the current problem */
   char cublas_version[24], runtime[24];
   float samples[SAMPLES_MOST]; /* ascending */
 } meter;
@@ -171,6 +171,7 @@ static sgemm_params params_of(const meter *m, subject s, const data *d, int set)
     p.prepared_a = m->prepared[0] == NULL ? NULL : m->prepared[0] + (size_t)set * m->pitch_prepared[0];
     p.prepared_b = m->prepared[1] == NULL ? NULL : m->prepared[1] + (size_t)set * m->pitch_prepared[1];
   }
+  add_fusion(&p, s, d, set);
   return p;
 }
 
@@ -199,6 +200,14 @@ static int prepare(meter *m, subject s, const data *d, int operand) {
   return memory == NULL;
 }
 
+static sgemm_status query_workspace(subject s, const data *d, const sgemm_params *p, int64_t *bytes) {
+  if (is_reduction(s)) {
+    const sgemm_reduction_params r = reduction_params_of(s, d);
+    return sgemm_reduction_workspace_query(p, &r, bytes);
+  }
+  return sgemm_workspace_query(p, bytes);
+}
+
 /* Allocates the memory that a subject needs besides the matrices. 0 is success. */
 static int open_subject(meter *m, subject s, const data *d, const options *o) {
   sgemm_params p;
@@ -213,10 +222,10 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
   if (!is_production(s)) {
     const sgemm_plan plan = sgemm_variant_plan((sgemm_variant)s, &p);
     bytes = sgemm_plan_workspace(&plan, &p);
-  } else if (sgemm_workspace_query(&p, &bytes) != SGEMM_SUCCESS) {
+  } else if (query_workspace(s, d, &p, &bytes) != SGEMM_SUCCESS) {
     return 1;
   }
-  if (s == SUBJECT_PRODUCTION && o->limited && bytes > (int64_t)o->workspace_mib << 20)
+  if (is_production(s) && mode_of(s) == SGEMM_STRICT && o->limited && bytes > (int64_t)o->workspace_mib << 20)
     bytes = (int64_t)o->workspace_mib << 20;
   if (bytes > 0)
     m->room = machine_alloc((size_t)bytes);
@@ -231,6 +240,8 @@ static sgemm_plan production_plan(const meter *m, subject s, const data *d) {
 
 static choice picked_by(const meter *m, subject s, const data *d) {
   choice picked = no_choice();
+  if (is_reduction(s))
+    return picked;
   if (is_production(s)) {
     const sgemm_plan plan = production_plan(m, s, d);
     return choice_of(&plan);
@@ -257,8 +268,14 @@ static void print_legend(const report *r) {
     reason = now != NULL && (reason == NULL || strcmp(now, "none") != 0) ? now : reason;
     held += now != NULL && strcmp(now, "none") != 0;
   }
-  printf("ms: median of the runs; spread: interquartile range of the runs over the median; %% copy: minimum bytes over "
-         "time\nMHz: SM clock during the last run; ");
+  if (r->epilogues)
+    puts(
+        "ms: median of the runs; spread: interquartile range of the runs over the median; over plain: ms over those of "
+        "the\nplain call of the same mode");
+  else
+    puts("ms: median of the runs; spread: interquartile range of the runs over the median; % copy: minimum bytes over "
+         "time");
+  printf("MHz: SM clock during the last run; ");
   if (reason == NULL)
     printf("the driver reports no throttle reason\n");
   else
@@ -436,6 +453,10 @@ static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
 
 static int run_call(const meter *m, subject s, const data *d, int set) {
   const sgemm_params p = params_of(m, s, d, set);
+  if (is_reduction(s)) {
+    const sgemm_reduction_params r = reduction_params_of(s, d);
+    return sgemm_run_reduction(&p, &r, NULL) != SGEMM_SUCCESS;
+  }
   return s >= SUBJECT_CEILING  ? run_ceiling(m->cublas, s - SUBJECT_CEILING, &p)
          : s == SUBJECT_CUBLAS ? cublas_call(m->cublas, &p)
          : is_production(s)    ? sgemm_run(&p, NULL) != SGEMM_SUCCESS
@@ -563,7 +584,7 @@ static int open_ceiling(data *c, const sgemm_params *p, int mode, int64_t passed
 }
 
 static int has_ceiling(const options *o, subject s, const sgemm_params *p) {
-  return mode_of(s) != SGEMM_STRICT && p->batch == 1 &&
+  return s < SUBJECT_FUSED && mode_of(s) != SGEMM_STRICT && p->batch == 1 &&
          (o->ceilings || (p->m >= CEILING_FROM && p->m == p->n && p->m == p->k));
 }
 
@@ -611,6 +632,8 @@ static int measure_production(meter *m, subject s, const data *d, const options 
   const sgemm_params p = params_of(m, s, d, set);
   uint32_t fallback_reason = 0;
   w->cells[COLUMN_workspace_bytes].number = (double)p.workspace_bytes;
+  if (is_reduction(s))
+    return 0;
   if (production_plan(m, s, d).tensor != SGEMM_TENSOR_VARIANT_NONE) {
     if (sgemm_guard_query(&p, &fallback_reason, NULL) != SGEMM_SUCCESS || machine_wait())
       return 1;
@@ -618,7 +641,8 @@ static int measure_production(meter *m, subject s, const data *d, const options 
   }
   if (has_ceiling(o, s, &p) && measure_ceiling(m, s, d, o, cold, w))
     return 1;
-  write_note(s, w);
+  if (s < SUBJECT_FUSED)
+    write_note(s, w);
   return 0;
 }
 
@@ -636,6 +660,10 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
     return 1;
   if (s == SUBJECT_CUBLAS)
     m->cublas_ms = w->real_ms;
+  if (s >= SUBJECT_PRODUCTION && s < SUBJECT_BESIDE)
+    m->plain_ms[mode_of(s)] = w->real_ms;
+  if (o->epilogues && is_production(s))
+    cells[COLUMN_over_plain].number = w->real_ms / m->plain_ms[mode_of(s)];
   r = sgemm_metrics_of(&d->p, w->real_ms, m->device.peak_gflops, m->cublas_ms);
   cells[COLUMN_mode].text = l2_states[cold];
   cells[COLUMN_gflops].number = r.gflops;

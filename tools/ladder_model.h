@@ -4,7 +4,7 @@
 
 #include "cpu/sgemm_model.h"
 #include "tools/gpus.h"
-#include "tools/ladder_data.h"
+#include "tools/ladder_fusions.h"
 #include "tools/ladder_report.h"
 
 #if !SGEMM_CPU_COUNT
@@ -41,6 +41,7 @@ enum { GPUS = sizeof gpus / sizeof *gpus, BY_HAND_LANES = 128 };
 
 typedef struct meter {
   gpu gpu;
+  double plain_bytes; /* of global memory, of the plain call of the current problem */
 } meter;
 
 /* Returns 0, or 2 after an error message. */
@@ -91,10 +92,13 @@ static void print_machine(const meter *m, const sgemm_params *p) {
 }
 
 static void print_legend(const report *r) {
-  (void)r;
-  puts("roofs in TFLOP/s; memory: bandwidth * FLOP per byte of the sectors that warps load, without caches\n"
-       "shared: one wavefront per clock and SM, for the loads of the source; nvcc may combine scalar loads\n"
-       "bound: the lowest of the two roofs and the FMA peak; regs: from ptxas for this GPU, - if unknown");
+  puts(r->epilogues
+           ? "counts of all launches, 4-byte loads and stores for each result; over plain: bytes of global loads and "
+             "stores over\n"
+             "those of production with the same plan; a reduction has other plans, one for each slab"
+           : "roofs in TFLOP/s; memory: bandwidth * FLOP per byte of the sectors that warps load, without caches\n"
+             "shared: one wavefront per clock and SM, for the loads of the source; nvcc may combine scalar loads\n"
+             "bound: the lowest of the two roofs and the FMA peak; regs: from ptxas for this GPU, - if unknown");
 }
 
 /* Counts have no score, and there is no cuBLAS whose errors could be compared. */
@@ -110,16 +114,25 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
 static void close_subject(meter *m) { (void)m; }
 
 /* The plan of a subject. Production gets neither a workspace nor tma (has_sm90a_code is 0), so that one launch has all
-   counts. A variant of tma that packs an operand does so in an earlier launch, which is not counted. */
+   counts. A variant of tma that packs an operand does so in an earlier launch, which is not counted. An epilogue runs
+   the plan of the plain call, so that the rest of its counts is the epilogue's own. */
 static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
-  return s == SUBJECT_PRODUCTION ? sgemm_select(p, SGEMM_STAGE_ANY, &m->gpu.device)
-                                 : sgemm_variant_plan((sgemm_variant)s, p);
+  return is_production(s) ? sgemm_select(p, SGEMM_STAGE_ANY, &m->gpu.device) : sgemm_variant_plan((sgemm_variant)s, p);
+}
+
+/* The parameters of a subject. The model has one set of matrices. */
+static sgemm_params params_of(subject s, const data *d) {
+  sgemm_params p = d->p;
+  add_fusion(&p, s, d, 0);
+  return p;
 }
 
 static choice picked_by(const meter *m, subject s, const data *d) {
   const sgemm_plan plan = plan_of(m, s, &d->p);
   choice picked = choice_of(&plan);
-  if (s != SUBJECT_PRODUCTION)
+  if (is_reduction(s))
+    return no_choice();
+  if (!is_production(s))
     picked.cluster_k = picked.split_k = picked.stream_k = NAN;
   return picked;
 }
@@ -155,36 +168,45 @@ static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *
   cells[COLUMN_bound].text = roof == peak ? "FMA" : roof == memory ? "memory" : "shared";
 }
 
-/* 0 is success. */
-static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
+/* Runs a subject once. 0 is success. */
+static int run_once(const meter *m, subject s, const data *d) {
+  sgemm_params p = params_of(s, d);
   const sgemm_plan plan = plan_of(m, s, &d->p);
-  const double flops = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch;
-  const double results = (double)d->p.m * (double)d->p.n * (double)d->p.batch;
-  const clock_t cpu = clock();
-  const sgemm_counts *c = sgemm_model_counts();
-  cell *cells = w->cells;
-  struct timespec start, stop;
-  sgemm_params p = d->p;
-  int failed;
-  (void)o, (void)cold;
+  sgemm_status status;
+  if (is_reduction(s)) {
+    const sgemm_reduction_params r = reduction_params_of(s, d);
+    p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+    return sgemm_run_reduction(&p, &r, NULL) != SGEMM_SUCCESS;
+  }
   p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
   p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
   if (p.workspace == NULL && p.workspace_bytes > 0)
     return 1;
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  failed = (s == SUBJECT_PRODUCTION ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(plan.variant, &p, NULL)) !=
-           SGEMM_SUCCESS;
-  clock_gettime(CLOCK_MONOTONIC, &stop);
+  status = is_production(s) ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(plan.variant, &p, NULL);
   machine_free(p.workspace);
-  if (failed)
-    return 1;
-  *set = 0;
-  w->iterations = 1;
-  w->cpu_ms = (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC;
-  w->real_ms = (double)(stop.tv_sec - start.tv_sec) * 1e3 + (double)(stop.tv_nsec - start.tv_nsec) * 1e-6;
+  return status != SGEMM_SUCCESS;
+}
+
+/* The counts of a subject: of its last launch, or with a fusion of all its launches. before: the total before them. */
+static sgemm_counts counts_of(subject s, const sgemm_counts *before) {
+  sgemm_counts c = *sgemm_model_total();
+  if (s < SUBJECT_FUSED)
+    return *sgemm_model_counts();
+#define SUBTRACT(counter, metric) c.counter -= before->counter;
+  SGEMM_COUNTS(SUBTRACT)
+#undef SUBTRACT
+  return c;
+}
+
+static void fill_counts(meter *m, subject s, const data *d, const sgemm_counts *c, cell *cells) {
+  const double flops = sgemm_flops(d->p.m, d->p.n, d->p.k) * (double)d->p.batch;
+  const double results = (double)d->p.m * (double)d->p.n * (double)d->p.batch;
+  const double bytes = (double)(c->global_load_bytes + c->global_store_bytes);
 #define COUNT_CELL(counter, metric) cells[COLUMN_##counter].number = (double)c->counter;
   SGEMM_COUNTS(COUNT_CELL)
+#undef COUNT_CELL
   cells[COLUMN_global_loads_per_result].number = (double)c->global_load_bytes / 4.0 / results;
+  cells[COLUMN_global_stores_per_result].number = (double)c->global_store_bytes / 4.0 / results;
   cells[COLUMN_sectors_per_load].number = ratio((double)c->global_load_sectors, (double)c->global_load_requests);
   cells[COLUMN_global_flop_per_byte].number = ratio(flops, 32.0 * (double)c->global_load_sectors);
   cells[COLUMN_shared_loads_per_result].number = (double)c->shared_load_bytes / 4.0 / results;
@@ -192,8 +214,33 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
                                           ratio((double)(c->shared_load_conflicts + c->shared_store_conflicts),
                                                 (double)(c->shared_load_wavefronts + c->shared_store_wavefronts));
   cells[COLUMN_shared_flop_per_byte].number = ratio(flops, (double)c->shared_load_bytes);
-  fill_occupancy(&m->gpu, plan.variant, &d->p, cells);
-  fill_roofs(&m->gpu, c, flops, cells);
+  if (s == SUBJECT_PRODUCTION)
+    m->plain_bytes = bytes;
+  if (is_production(s) && !is_reduction(s))
+    cells[COLUMN_over_plain].number = bytes / m->plain_bytes;
+  if (s < SUBJECT_FUSED)
+    fill_roofs(&m->gpu, c, flops, cells);
+}
+
+/* 0 is success. */
+static int measure(meter *m, subject s, const data *d, const options *o, int cold, row *w, int *set) {
+  const sgemm_counts before = *sgemm_model_total();
+  const clock_t cpu = clock();
+  sgemm_counts counts;
+  struct timespec start, stop;
+  (void)o, (void)cold;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  if (run_once(m, s, d))
+    return 1;
+  clock_gettime(CLOCK_MONOTONIC, &stop);
+  *set = 0;
+  w->iterations = 1;
+  w->cpu_ms = (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC;
+  w->real_ms = (double)(stop.tv_sec - start.tv_sec) * 1e3 + (double)(stop.tv_nsec - start.tv_nsec) * 1e-6;
+  counts = counts_of(s, &before);
+  fill_counts(m, s, d, &counts, w->cells);
+  if (s < SUBJECT_FUSED)
+    fill_occupancy(&m->gpu, plan_of(m, s, &d->p).variant, &d->p, w->cells);
   return 0;
 }
 

@@ -31,6 +31,11 @@ static const char usage[] =
     "  --production-only    only the plan that sgemm_run() selects: on a GPU, with cuBLAS, a shape file takes seconds\n"
     "  --errors             on a GPU: a table of the errors of production and cuBLAS and of their ratios. An error is\n"
     "                       the largest |C - double reference| / |A||B| of a shape. Implies --production\n"
+    "  --epilogues          in place of the stages, the plan that sgemm_run() selects: the plain call, then a line "
+    "for\n"
+    "                       each row of the table of epilogues and for each reduction of the rows and of the columns,\n"
+    "                       with the ratio to the plain call: of times, or without a GPU of the bytes of global "
+    "memory\n"
     "modes of production, on a GPU\n"
     "  --mode MODE,...      strict (default), tensor, tensor_full: a row and a score for each. A tensor mode has a\n"
     "                       second score, over the shapes with m, n and k of 512 and more, and the workspace that\n"
@@ -66,14 +71,17 @@ typedef struct problem {
 } problem;
 
 /* A subject of measurement: a variant by its number, or one of these. Production is one subject for each sgemm_mode.
-   Each tensor mode has a ceiling; its rate is in the row of the mode's subject. */
+   Each tensor mode has a ceiling; its rate is in the row of the mode's subject. A fusion is an epilogue or a reduction
+   (ladder_fusions.h), with a subject in each mode. */
 typedef int subject;
 enum {
   MODE_COUNT = SGEMM_TENSOR_FULL + 1,
   SUBJECT_CUBLAS = SGEMM_VARIANT_COUNT,
   SUBJECT_PRODUCTION,
   SUBJECT_BESIDE = SUBJECT_PRODUCTION + MODE_COUNT, /* the tensor modes with A and B pre-split, after those with B */
-  SUBJECT_COUNT = SUBJECT_BESIDE + MODE_COUNT,
+  SUBJECT_FUSED = SUBJECT_BESIDE + MODE_COUNT,      /* production with each fusion, and in turn in each mode */
+  FUSION_COUNT = SGEMM_EPILOGUE_COUNT + 2 * SGEMM_REDUCTION_COUNT, /* with the epilogue none, the plain call */
+  SUBJECT_COUNT = SUBJECT_FUSED + MODE_COUNT * (FUSION_COUNT - 1),
   SUBJECT_CEILING = SUBJECT_COUNT
 };
 
@@ -95,7 +103,7 @@ typedef struct options {
   const char *variants;           /* glob, or NULL */
   char modes[MODE_COUNT];         /* 1: requested */
   int limited, workspace_mib;     /* 1: strict production has at most so many MiB of workspace */
-  int production, production_only, errors, prepared, prepared_both, ceilings, warm, cold;
+  int production, production_only, epilogues, errors, prepared, prepared_both, ceilings, warm, cold;
   int beside; /* 1: with B pre-split, and with both operands pre-split */
   int reps;   /* 0: until the spread is small or the time has passed */
   float beta; /* 0: C is not read */
@@ -273,10 +281,10 @@ static int is_one_of(const char *name, const char *const *names) {
 
 /* The flag of an option without a value; NULL for other options. */
 static int *flag_of(options *o, const char *name) {
-  static const char *const names[] = {"--production",    "--production-only", "--errors", "--prepared",
-                                      "--prepared-both", "--ceilings",        "--warm",   "--cold"};
-  int *const flags[] = {&o->production,    &o->production_only, &o->errors, &o->prepared,
-                        &o->prepared_both, &o->ceilings,        &o->warm,   &o->cold};
+  static const char *const names[] = {"--production",    "--production-only", "--epilogues", "--errors", "--prepared",
+                                      "--prepared-both", "--ceilings",        "--warm",      "--cold"};
+  int *const flags[] = {&o->production,    &o->production_only, &o->epilogues, &o->errors, &o->prepared,
+                        &o->prepared_both, &o->ceilings,        &o->warm,      &o->cold};
   size_t i;
   for (i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0)
@@ -397,8 +405,16 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
     return fail("each shape of the file has an op of its own, so --op is not for --shapes", asked_op);
   if (by != BY_FILE && !combine(o, by, &sides[0], &sides[1], &sides[2], op))
     return fail("--m, --n and --k make more than 4096 shapes", "too many");
+  o->production_only |= o->epilogues;
   if (o->production_only && asked_variants != NULL)
-    return fail("--production-only measures none of the variants that this option picks", asked_variants);
+    return fail("--production-only and --epilogues measure none of the variants that this option picks",
+                asked_variants);
+  if (o->epilogues && (o->beta != 0.0f || o->errors || o->prepared || o->prepared_both || o->ceilings))
+    return fail("this option is not for --epilogues", o->beta != 0.0f ? "--beta"
+                                                      : o->errors     ? "--errors"
+                                                      : o->ceilings   ? "--ceilings"
+                                                      : o->prepared   ? "--prepared"
+                                                                      : "--prepared-both");
   o->production |= o->production_only || o->errors || asked_mode;
   o->modes[SGEMM_STRICT] |= !asked_mode;
   o->beside = o->prepared && o->prepared_both;

@@ -41,6 +41,13 @@ typedef union cell {
   X(split_k, "", "",        HIDDEN, 0)                                                                                 \
   X(stream_k, "", "",       HIDDEN, 0)
 
+/* The lines of --epilogues. */
+#define FUSION_COLUMNS(X)                                                                                              \
+  X(over_plain, "over",  "plain",  HIDDEN, 3)    /* time, or bytes of global memory, over those of the plain call */   \
+  X(epilogue,   "",      "",       HIDDEN, TEXT)                                                                       \
+  X(reduction,  "",      "",       HIDDEN, TEXT)                                                                       \
+  X(along,      "",      "",       HIDDEN, TEXT) /* rows or columns: what is reduced to one value */
+
 #define RESULT_COLUMNS(X)                                                                                              \
   X(componentwise_error, "", "",      HIDDEN, 0)    /* the largest |error| / |A||B| in the compared rows of C */       \
   X(error_over_bound,    "", "error", 6,      4)                                                                       \
@@ -52,6 +59,7 @@ typedef union cell {
   CASE_COLUMNS(X)                                                                                                      \
   X(mode,              "", "",         HIDDEN, TEXT) /* L2 state: warm or cold */                                      \
   X(time_ms,           "", "ms",       9,      4)    /* median of the samples */                                       \
+  FUSION_COLUMNS(X)                                                                                                    \
   X(gflops,            "", "GFLOP/s",  8,      0)                                                                      \
   X(percent_of_peak,   "", "% peak",   6,      1)    /* of the nominal peak */                                         \
   X(percent_of_cublas, "", "% cuBLAS", 8,      1)                                                                      \
@@ -80,6 +88,7 @@ typedef union cell {
   X(global_loads_per_result, "global",  "loads",   6,      1)    /* 4-byte loads per result */                         \
   X(sectors_per_load,        "sect.",   "/load",   5,      2)    /* 32-byte sectors per load request */                \
   X(global_flop_per_byte,    "global",  "FLOP/B",  6,      2)    /* per byte of sectors loaded */                      \
+  X(global_stores_per_result, "global", "stores",  HIDDEN, 1)    /* 4-byte stores per result */                        \
   X(shared_loads_per_result, "shared",  "loads",   6,      1)    /* 4-byte loads per result */                         \
   X(conflict_percent,        "bank",    "confl%",  6,      1)    /* of the wavefronts of loads and stores */           \
   X(shared_flop_per_byte,    "shared",  "FLOP/B",  6,      2)    /* per byte that threads load */                      \
@@ -91,6 +100,7 @@ typedef union cell {
   X(shared_roof_tflops,      "shared",  "roof",    6,      1)                                                          \
   X(bound,                   "",        "bound",   6,      TEXT)                                                       \
   X(roof_tflops,             "",        "",        HIDDEN, 1)    /* the lowest roof */                                 \
+  FUSION_COLUMNS(X)                                                                                                    \
   RESULT_COLUMNS(X)
 #define COUNT_COLUMNS(X) SGEMM_COUNTS(X)
 
@@ -104,6 +114,37 @@ typedef union cell {
 
 enum { COLUMNS(COLUMN_ID) COUNT_COLUMNS(COUNT_ID) COLUMN_COUNT };
 static const column columns[COLUMN_COUNT] = {COLUMNS(COLUMN_ROW) COUNT_COLUMNS(COUNT_ROW)};
+
+/* The printed width of a column. The table of --epilogues has the ratio to the plain call, and none of the columns that
+   compare variants with a roof. */
+static int width_of(int c, int epilogues) {
+  enum { NAME_WIDTH = 42, RATIO_WIDTH = 7 };
+  if (!epilogues)
+    return columns[c].width;
+  switch (c) {
+  case COLUMN_variant:
+    return NAME_WIDTH;
+  case COLUMN_over_plain:
+    return RATIO_WIDTH;
+#if defined(MACHINE_CUDA) && MACHINE_CUDA
+  case COLUMN_percent_of_peak:
+  case COLUMN_percent_of_ffma:
+  case COLUMN_percent_of_copy:
+    return HIDDEN;
+#else
+  case COLUMN_global_stores_per_result:
+    return columns[COLUMN_global_loads_per_result].width;
+  case COLUMN_registers:
+  case COLUMN_occupancy_percent:
+  case COLUMN_memory_roof_tflops:
+  case COLUMN_shared_roof_tflops:
+  case COLUMN_bound:
+    return HIDDEN;
+#endif
+  default:
+    return columns[c].width;
+  }
+}
 
 /* An entry of the JSON object `context`. text is NULL for a number. */
 typedef struct fact {
@@ -131,6 +172,7 @@ typedef struct report {
   int fact_count;
   char summary[20][160]; /* printed below the table; `facts` has the numbers */
   int summary_count;
+  int epilogues; /* 1: the table of --epilogues */
 } report;
 
 static void add_fact(report *r, const char *key, const char *text, double number) {
@@ -162,12 +204,12 @@ static row *add_row(report *r) {
 /* ---- The printed table ------------------------------------------------------------------------------------------- */
 
 /* The text of a cell, in a buffer of the caller. A number that is too long for its column gets an exponent. */
-static const char *shown(const column *c, cell value, char text[32]) {
+static const char *shown(const column *c, int width, cell value, char text[32]) {
   if (c->decimals == TEXT)
     return value.text == NULL ? "" : value.text;
   if (isnan(value.number))
     return "-";
-  if (snprintf(text, 32, "%.*f", c->decimals, value.number) > c->width)
+  if (snprintf(text, 32, "%.*f", c->decimals, value.number) > width)
     snprintf(text, 32, "%.0e", value.number);
   return text;
 }
@@ -182,13 +224,13 @@ static void print_line(const char *line) {
 }
 
 /* The first column is left-aligned, the others right-aligned. */
-static void print_headings(void) {
+static void print_headings(int epilogues) {
   char above[256], heading[256];
   int c, used = 0;
   for (c = 0; c < COLUMN_COUNT; c++) {
     const column *k = &columns[c];
-    const int width = c == 0 ? -k->width : k->width;
-    if (k->width == HIDDEN)
+    const int width = c == 0 ? -width_of(c, epilogues) : width_of(c, epilogues);
+    if (width == HIDDEN)
       continue;
     snprintf(above + used, sizeof above - (size_t)used, "%*s ", width, k->above);
     used += snprintf(heading + used, sizeof heading - (size_t)used, "%*s ", width, k->heading);
@@ -197,13 +239,15 @@ static void print_headings(void) {
   print_line(heading);
 }
 
-static void print_row(const row *w) {
+static void print_row(const row *w, int epilogues) {
   char line[256], text[32];
   int c, used = 0;
-  for (c = 0; c < COLUMN_COUNT; c++)
-    if (columns[c].width != HIDDEN)
-      used += snprintf(line + used, sizeof line - (size_t)used, "%*s ", c == 0 ? -columns[c].width : columns[c].width,
-                       shown(&columns[c], w->cells[c], text));
+  for (c = 0; c < COLUMN_COUNT; c++) {
+    const int width = width_of(c, epilogues);
+    if (width != HIDDEN)
+      used += snprintf(line + used, sizeof line - (size_t)used, "%*s ", c == 0 ? -width : width,
+                       shown(&columns[c], width, w->cells[c], text));
+  }
   print_line(line);
   if (w->note[0] != '\0')
     printf("    %s\n", w->note);
@@ -289,9 +333,9 @@ static void write_markdown(const report *r, FILE *file) {
   for (rule = 0; rule < 2; rule++) {
     fputs(rule ? "| --- | --- |" : "| variant | size |", file);
     for (c = 1; c < COLUMN_COUNT; c++)
-      if (columns[c].width != HIDDEN && rule)
+      if (width_of(c, r->epilogues) != HIDDEN && rule)
         fputs(" ---: |", file);
-      else if (columns[c].width != HIDDEN)
+      else if (width_of(c, r->epilogues) != HIDDEN)
         fprintf(file, " %s%s%s |", columns[c].above, *columns[c].above ? " " : "", columns[c].heading);
     fputc('\n', file);
   }
@@ -299,8 +343,8 @@ static void write_markdown(const report *r, FILE *file) {
     const row *w = &r->rows[i];
     fprintf(file, "| `%s` | %s |", w->cells[0].text, strchr(w->name, '/') + 1);
     for (c = 1; c < COLUMN_COUNT; c++)
-      if (columns[c].width != HIDDEN)
-        fprintf(file, " %s |", shown(&columns[c], w->cells[c], text));
+      if (width_of(c, r->epilogues) != HIDDEN)
+        fprintf(file, " %s |", shown(&columns[c], width_of(c, r->epilogues), w->cells[c], text));
     fputc('\n', file);
   }
   for (c = 0; c < r->summary_count; c++)

@@ -67,6 +67,13 @@ int matrices_fill16(uint16_t *x, size_t count, int bf16, uint64_t seed);
    zeros, (1 + beta) op(A) op(B). Returns 0 or a cudaError_t. */
 int matrices_error(const sgemm_params *p, double *worst);
 
+/* sum[s * n + j], size[s * n + j]: the dot product of result j of row number s of the rows that are compared, and that
+   of the absolute values, without alpha. They are on the host. Returns 0 or a cudaError_t. */
+int matrices_sums(const sgemm_params *p, double *sum, double *size);
+
+/* *found: 1 if x has a NaN. Returns 0 or a cudaError_t. */
+int matrices_find_nan(const float *x, size_t count, int *found);
+
 #ifdef __cplusplus
 }
 #endif
@@ -80,44 +87,69 @@ static inline int matrices_fill(float *x, size_t count, size_t period, uint64_t 
   return 0;
 }
 
-/* The function of the same name above, on the host. Returns 1 if there is no memory. */
+/* sum[j], size[j] for each result j of a row, which counts over all matrices of the batch. */
+static inline void matrices_sums_of_row(const sgemm_params *p, int64_t row, double *sum, double *size) {
+  const int64_t z = row / p->m, i = row % p->m;
+  const float *a = p->A + z * p->stride_a + (p->op_a == SGEMM_N ? i * p->lda : i);
+  const int64_t step_a = p->op_a == SGEMM_N ? 1 : p->lda;
+  const float *b = p->B + z * p->stride_b;
+  int64_t j, k;
+  for (j = 0; j < p->n; j++)
+    sum[j] = size[j] = 0.0;
+  /* The inner loop runs along B's stored rows. */
+  if (p->op_b == SGEMM_N) {
+    for (k = 0; k < p->k; k++)
+      for (j = 0; j < p->n; j++) {
+        const double product = (double)a[k * step_a] * b[k * p->ldb + j];
+        sum[j] += product;
+        size[j] += fabs(product);
+      }
+  } else {
+    for (j = 0; j < p->n; j++)
+      for (k = 0; k < p->k; k++) {
+        const double product = (double)a[k * step_a] * b[j * p->ldb + k];
+        sum[j] += product;
+        size[j] += fabs(product);
+      }
+  }
+}
+
+/* The functions of the same names above, on the host. 0 is success. */
+static inline int matrices_sums(const sgemm_params *p, double *sum, double *size) {
+  const int64_t rows = matrices_rows(p);
+  int64_t s;
+  for (s = 0; s < rows; s++)
+    matrices_sums_of_row(p, matrices_row(p, rows, s), sum + s * p->n, size + s * p->n);
+  return 0;
+}
+
+static inline int matrices_find_nan(const float *x, size_t count, int *found) {
+  size_t i;
+  *found = 0;
+  for (i = 0; i < count; i++)
+    *found |= isnan(x[i]) != 0;
+  return 0;
+}
+
+/* Returns 1 if there is no memory. */
 static inline int matrices_error(const sgemm_params *p, double *worst) {
-  const int64_t rows = matrices_rows(p), results = p->stride_c * p->batch;
+  const int64_t rows = matrices_rows(p);
   double *sum = (double *)malloc((size_t)p->n * 2 * sizeof *sum), *size = sum + p->n;
-  int64_t s, j, k;
+  int64_t s, j;
+  int found;
   if (sum == NULL)
     return 1;
   *worst = 0.0;
   for (s = 0; s < rows; s++) {
-    const int64_t row = matrices_row(p, rows, s), z = row / p->m, i = row % p->m;
-    const float *a = p->A + z * p->stride_a + (p->op_a == SGEMM_N ? i * p->lda : i);
-    const int64_t step_a = p->op_a == SGEMM_N ? 1 : p->lda;
-    const float *b = p->B + z * p->stride_b;
-    for (j = 0; j < p->n; j++)
-      sum[j] = size[j] = 0.0;
-    /* The inner loop runs along B's stored rows. */
-    if (p->op_b == SGEMM_N) {
-      for (k = 0; k < p->k; k++)
-        for (j = 0; j < p->n; j++) {
-          const double product = (double)a[k * step_a] * b[k * p->ldb + j];
-          sum[j] += product;
-          size[j] += fabs(product);
-        }
-    } else {
-      for (j = 0; j < p->n; j++)
-        for (k = 0; k < p->k; k++) {
-          const double product = (double)a[k * step_a] * b[j * p->ldb + k];
-          sum[j] += product;
-          size[j] += fabs(product);
-        }
-    }
+    const int64_t row = matrices_row(p, rows, s);
+    matrices_sums_of_row(p, row, sum, size);
     for (j = 0; j < p->n; j++)
       *worst = fmax(*worst,
                     matrices_distance(p->C[row * p->ldc + j], (1.0 + p->beta) * sum[j], (1.0 + p->beta) * size[j]));
   }
-  for (j = 0; j < results; j++)
-    if (isnan(p->C[j]))
-      *worst = INFINITY;
+  matrices_find_nan(p->C, (size_t)(p->stride_c * p->batch), &found);
+  if (found)
+    *worst = INFINITY;
   free(sum);
   return 0;
 }

@@ -74,7 +74,7 @@ static sgemm_status sgemm__cpu_launch(sgemm__kernel kernel, sgemm__grid size, co
   while (started > 0)
     pthread_join(helpers[--started], NULL);
   pthread_mutex_destroy(&g.lock);
-  sgemm__cpu_counts = g.counts;
+  sgemm__cpu_keep_counts(&g.counts);
   if (g.status != SGEMM_SUCCESS)
     memcpy(sgemm__cpu_message, g.message, sizeof g.message);
   return g.status;

@@ -147,10 +147,19 @@ static _Thread_local sgemm__cpu_worker *sgemm__cpu; /* worker of the calling OS 
 
 static _Thread_local sgemm_model sgemm__cpu_model; /* zeros: order forward, all cores */
 static _Thread_local char sgemm__cpu_message[160];
-static _Thread_local sgemm_counts sgemm__cpu_counts;
+static _Thread_local sgemm_counts sgemm__cpu_counts, sgemm__cpu_total;
 
 void sgemm_model_set(const sgemm_model *model) { sgemm__cpu_model = *model; }
 const char *sgemm_model_error(void) { return sgemm__cpu_message; }
 const sgemm_counts *sgemm_model_counts(void) { return &sgemm__cpu_counts; }
+const sgemm_counts *sgemm_model_total(void) { return &sgemm__cpu_total; }
+
+/* Keeps the counters of a launch, and adds them to the total. */
+static void sgemm__cpu_keep_counts(const sgemm_counts *counts) {
+  sgemm__cpu_counts = *counts;
+#define SGEMM__X(counter, metric) sgemm__cpu_total.counter += counts->counter;
+  SGEMM_COUNTS(SGEMM__X)
+#undef SGEMM__X
+}
 
 #endif /* SGEMM_CPU_WORKER_H */
