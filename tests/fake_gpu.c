@@ -2,7 +2,8 @@
    and cuBLAS computes in double. Times do not depend on the machine:
      cublasSgemm                  1 ms a call
      cublasGemmEx, 16-bit types   1 ms for each k of the call; it computes nothing
-     this library                 a sample takes 1 ms for each 256 bytes of the last cudaMemset, of all copies of C
+     this library                 a sample takes 1 ms for each 256 bytes of the last cudaMemset, at least 1 ms. The
+                                  ladder sets all copies of C, then what a call stores besides C
    One result of this library becomes NaN if n = 13. cudaMalloc() refuses more than 1 GiB. Link with
    --wrap=sgemm_device_query. */
 #include "tests/fake_gpu.h"
@@ -53,7 +54,7 @@ cudaError_t cudaMalloc(void *pointer, size_t bytes) {
 }
 cudaError_t cudaFree(void *pointer) { return free(pointer), cudaSuccess; }
 cudaError_t cudaMemset(void *pointer, int byte, size_t bytes) {
-  ours_ms = (double)bytes / 256.0;
+  ours_ms = fmax(1.0, (double)bytes / 256.0);
   calls_before = calls;
   return memset(pointer, byte, bytes), cudaSuccess;
 }

@@ -24,6 +24,11 @@ HEADER = "name,m,n,k,batch,op\n"
 STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered", "async",
           "splitk", "direct", "gemv", "tma"]
 
+EPILOGUES = re.findall(r"^  X\((\w+),", (ROOT / "sgemm/epilogues.h").read_text().split("define SGEMM_BUILTIN_EPILOGUES(X)")[1]
+                       .split("// clang-format on")[0], re.M)
+REDUCTIONS = re.findall(r"^  X\((\w+),", (ROOT / "sgemm/reductions.h").read_text(), re.M)
+FUSIONS = EPILOGUES[1:] + [f"{reduction}_{along}" for reduction in REDUCTIONS for along in ("rows", "columns")]
+
 ladder = pictures = None  # absolute paths
 
 
@@ -64,7 +69,8 @@ class LadderTest(unittest.TestCase):
 class Arguments(LadderTest):
     def test_help(self):
         out = self.accepted("--help")
-        for word in ["--sizes", "--shapes", "--cold", "--mode", "--workspace", "--prepared", "--ceilings", "--gpu", "--markdown",
+        for word in ["--sizes", "--shapes", "--epilogues", "--cold", "--mode", "--workspace", "--prepared", "--ceilings",
+                     "--gpu", "--markdown",
                      *STAGES]:
             self.assertIn(word, out)
         self.assertLessEqual(max(map(len, out.splitlines())), 120)
@@ -106,6 +112,7 @@ class Arguments(LadderTest):
         self.refused("--csv", "-", "--json", "-", says="standard output")
         self.refused("--stages", "naive", "--production-only", says="none of the variants that this option picks: --stages")
         self.refused("--production-only", "--variants", "*", says="--variants")
+        self.refused("--epilogues", "--stages", "tiled", says="none of the variants that this option picks: --stages")
         self.refused("--m", "1:100:1", "--n", "1:100:1", says="4096")
 
     def test_timing_is_for_gpus(self):
@@ -218,6 +225,26 @@ class Numbers(LadderTest):
                 summed = slice_k[name] // 4 if "_tma_" in name else slice_k[name]
                 shared = k / TM + k / TN + (summed if summed > 1 else 0)
                 self.assertAlmostEqual(float(row["shared_flop_per_byte"]), k / 2 / shared, places=5, msg=name)
+
+    def test_bytes_of_epilogues(self):
+        """An epilogue in a second kernel loads the sums again, and what it reads, and stores the result again, and aux."""
+        rows = {row["variant"].partition("+")[2]: row for row in self.rows("--m", "128", "--n", "192", "--k", "8",
+                                                                           "--epilogues", "--gpu", "A100")}
+        self.assertEqual(list(rows), ["", *FUSIONS])
+        plain = {side: float(rows[""][f"global_{side}_per_result"]) for side in ("loads", "stores")}
+        self.assertEqual((plain["stores"], float(rows[""]["over_plain"])), (1, 1))
+        more = {"relu": (2, 1), "gelu": (2, 2), "residual": (3, 1), "drelu": (2, 1), "scale_n": (2, 1)}
+        for name, (loads, stores) in more.items():
+            got = {side: float(rows[name][f"global_{side}_per_result"]) for side in plain}
+            self.assertAlmostEqual(got["loads"], plain["loads"] + loads, msg=name)
+            self.assertAlmostEqual(got["stores"], plain["stores"] + stores, msg=name)
+            self.assertAlmostEqual(float(rows[name]["over_plain"]), sum(got.values()) / sum(plain.values()), msg=name)
+        for name in FUSIONS[len(EPILOGUES) - 1:]:
+            self.assertEqual(rows[name]["over_plain"], "")
+        out = self.accepted("--sizes", "40", "--epilogues")
+        self.assertLessEqual(max(map(len, out.splitlines())), 120)
+        self.assertEqual(re.findall(r"^production\+?(\w*)", out, re.M), list(rows))
+        self.assertRegex(out, rf"\n{len(rows)} results, 0 wrong\n\Z")
 
     def test_roofs(self):
         row, = self.rows("--sizes", "64", "--variants", "*tiled_32*", "--peak", "1000", "--bandwidth", "100")
@@ -348,8 +375,8 @@ class Outputs(LadderTest):
 class Wrong(LadderTest):
     """A ladder with faulty kernels reports wrong results in each row and by its exit status."""
 
-    def faulty(self, find, replace):
-        tree = self.directory / "tree"
+    def faulty(self, find, replace, file="sgemm/device/epilogue.cuh", options=()):
+        tree = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
         for name in ["sgemm.h", "sgemm_kernels.cuh", "sgemm", "cpu", "tools", "docs/measurements"]:
             source, target = ROOT / name, tree / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -357,14 +384,13 @@ class Wrong(LadderTest):
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("consumer", "*_cpu", "*_cuda", "_objs"))
             else:
                 shutil.copy(source, target)
-        epilogue = tree / "sgemm/device/epilogue.cuh"
-        text = epilogue.read_text()
+        text = (tree / file).read_text()
         self.assertEqual(text.count(find), 1)
-        epilogue.chmod(0o644)
-        epilogue.write_text(text.replace(find, replace))
-        program = self.directory / "faulty"
+        (tree / file).chmod(0o644)
+        (tree / file).write_text(text.replace(find, replace))
+        program = tree / "faulty"
         subprocess.run(["gcc", "-std=c11", "-O1", "-ffp-contract=off", "-DSGEMM_CPU=1", "-DSGEMM_CPU_COUNT=1",
-                        "-DSGEMM_STAGE=tiled", f"-I{tree}", tree / "cpu/sgemm.c", tree / "tools/ladder.c",
+                        "-DSGEMM_STAGE=tiled", *options, f"-I{tree}", tree / "cpu/sgemm.c", tree / "tools/ladder.c",
                         "-lpthread", "-lm", "-o", program], check=True)
         return program
 
@@ -385,6 +411,44 @@ class Wrong(LadderTest):
     def test_number(self):
         program = self.faulty("return p->alpha * x;", "return 1.001f * x;")
         self.check(program, lambda error: error > 1)
+
+    def wrong_fusions(self, *arguments, **options):
+        """The lines of --epilogues that a faulty ladder reports as wrong."""
+        status, out, err = self.run_program(self.faulty(*arguments, **options), "--epilogues", "--m", "40", "--n", "37",
+                                            "--k", "9", "--csv", "-")
+        rows = {row["variant"]: row for row in csv.DictReader(io.StringIO(out))}
+        wrong = [name for name in rows if rows[name]["verdict"] == "WRONG"]
+        self.assertEqual((status, err), (int(len(wrong) > 0), ""))
+        for name, row in rows.items():
+            self.assertEqual(name in wrong, float(row["error_over_bound"]) > 1)
+        return list(rows), wrong
+
+    def test_project_row(self):
+        """A project's row has a line of its own. It reads C, both indices and both scalars."""
+        project = ROOT / "tests/project_epilogues.h"
+        names, wrong = self.wrong_fusions("return p->alpha * x;", "return p->alpha * x;", options=("-include", project))
+        self.assertEqual(names, ["production"] + [f"production+{name}" for name in
+                                                  [*EPILOGUES[1:], "masked", *FUSIONS[len(EPILOGUES) - 1:]]])
+        self.assertEqual(wrong, [])
+        _, wrong = self.wrong_fusions("#define SGEMM__VALUE_t values->t", "#define SGEMM__VALUE_t (values->t + 1e-5f)",
+                                      file="sgemm/device/apply_epilogue.cuh", options=("-include", project))
+        self.assertEqual(wrong, ["production+clamp", "production+masked"])
+
+    def test_wrong_aux(self):
+        _, wrong = self.wrong_fusions("    aux[v] = values.aux[v];", "    aux[v] = 0.999f * values.aux[v];",
+                                      file="sgemm/device/apply_epilogue.cuh")
+        self.assertEqual(wrong, ["production+gelu", "production+gelu_erf", "production+silu"])
+
+    def test_wrong_index(self):
+        """An argmin that is the index of a neighbour."""
+        _, wrong = self.wrong_fusions("r->first + own->number[0];", "r->first + (own->number[0] ^ 1);",
+                                      file="sgemm/stages/reduction.cuh")
+        self.assertEqual(wrong, [f"production+{name}" for name in FUSIONS if "m" == name[0]])
+
+    def test_wrong_sums(self):
+        _, wrong = self.wrong_fusions("sgemm__fma(x[v], x[v], own->value[v])", "sgemm__fma(x[v], 1.001f * x[v], own->value[v])",
+                                      file="sgemm/stages/reduction.cuh")
+        self.assertEqual(wrong, ["production+sum_squares_rows", "production+sum_squares_columns"])
 
     def test_nan(self):
         program = self.faulty("return p->alpha * x;", "return 0.0f * (1.0f / 0.0f);")
@@ -599,6 +663,36 @@ class Gpu(LadderTest):
         for mode in ("tensor", "tensor_full"):
             self.assertRegex(out, rf"\nceiling, {mode}, L2-cold: .* geometric mean of 2 shapes; worst ")
             self.assertIn(f"ceiling_{mode}_warm_worst_shape", context)
+
+    def test_epilogues(self):
+        """A line for each row of the tables in each mode, with times that the last cudaMemset gives."""
+        modes = {"strict": "production", "tensor_full": "production_tensor_full"}
+        names = [name for mode in modes.values() for name in (mode, *(f"{mode}+{fusion}" for fusion in FUSIONS))]
+        for state in ("warm", "cold"):
+            out, rows, _ = self.suite("--epilogues", f"--{state}", "--mode", ",".join(modes), "--reps", "1")
+            self.assertEqual([row["variant"] for row in rows], 3 * ["cublas", *names])
+            self.assertLessEqual(max(map(len, out.splitlines())), 120)
+            self.assertRegex(out, rf"\n{3 * (1 + len(names))} results, 0 wrong\n")
+            plain = {}
+            for row in rows:
+                m, n, batch = (int(row[key]) for key in ("m", "n", "batch"))
+                if row["variant"] in modes.values():
+                    plain[row["shape"]] = float(row["time_ms"])
+                if row["variant"] == "cublas":
+                    self.assertEqual(row["over_plain"], "")
+                    continue
+                values = batch * {"rows": m, "columns": n, "": 0}[row["along"]]
+                bytes_set = values * (8 if row["reduction"] in ("max", "min") else 4)
+                if values > 0:
+                    self.assertEqual(float(row["time_ms"]), max(1, bytes_set / 256))
+                self.assertAlmostEqual(float(row["over_plain"]), float(row["time_ms"]) / plain[row["shape"]], places=6)
+                self.assertLessEqual(float(row["error_over_bound"]), 1)
+                name = row["epilogue"] if row["along"] == "" else f"{row['reduction']}_{row['along']}"
+                self.assertTrue(row["variant"].endswith(f"+{name}") or name == "none", row["variant"])
+            self.assertNotEqual(set(plain.values()), {1})
+        for option in (["--beta", "1"], ["--errors"], ["--ceilings"], ["--prepared"], ["--prepared-both"]):
+            status, out, err = self.run_program(self.program, "--epilogues", "--mode", "tensor", *option)
+            self.assertEqual((status, out, err), (2, "", f"ladder: this option is not for --epilogues: {option[0]}\n"))
 
     def test_wrong_modes(self):
         for arguments, says in [(["--mode", ""], "--mode is"), (["--mode", "tensor,"], "--mode is"),
