@@ -22,7 +22,7 @@ static const fusion fusions[FUSION_COUNT] = {SGEMM_EPILOGUES(EPILOGUE_ROW) SGEMM
 
 /* The fusion of a subject: an epilogue by its number, then the reductions. The plain call has the epilogue none, 0. */
 static int fusion_of(subject s) {
-  return s < SUBJECT_FUSED ? SGEMM_EPILOGUE_none : 1 + (s - SUBJECT_FUSED) / MODE_COUNT;
+  return s < SUBJECT_FUSED || s >= SUBJECT_COUNT ? SGEMM_EPILOGUE_none : 1 + (s - SUBJECT_FUSED) / MODE_COUNT;
 }
 static int is_reduction(subject s) { return fusion_of(s) >= SGEMM_EPILOGUE_COUNT; }
 static int axis_of(subject s) { return (fusion_of(s) - SGEMM_EPILOGUE_COUNT) % 2 ? SGEMM_EACH_COLUMN : SGEMM_EACH_ROW; }
