@@ -1,6 +1,7 @@
 """The repositories that a WORKSPACE needs. Nothing is downloaded."""
 
 load("//bazel:local_cuda.bzl", "local_cuda")
+load("//bazel:local_mpi.bzl", "local_mpi")
 load("//bazel:local_stages.bzl", "local_stages")
 
 def _native_rules_impl(rctx):
@@ -39,5 +40,7 @@ def sgemm_repositories():
         )
     if "cuda" not in known:
         local_cuda(name = "cuda")
+    if "mpi" not in known:
+        local_mpi(name = "mpi")
     if "sgemm_stages" not in known:
         local_stages(name = "sgemm_stages")

@@ -1,10 +1,11 @@
 /* report.c: the counts of the calls, and the report. */
-#define _POSIX_C_SOURCE 200809L /* getpid() */
+#define _POSIX_C_SOURCE 200809L /* getpid(), open_memstream() */
 #include "adapters/blas/report.h"
 
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,24 +42,15 @@ void sgemm_blas__count_none(void) {
   first_error = SGEMM_SUCCESS;
 }
 
-/* A process that made no call writes nothing, so that the shells and tools which inherit LD_PRELOAD stay silent. */
-__attribute__((destructor)) static void write_report(void) {
+static void write_text(FILE *file, uint64_t calls) {
   static const char *const sentences[] = {
 #define SGEMM__X(symbol, sentence) sentence,
       SGEMM_BLAS_PATHS(SGEMM__X)
 #undef SGEMM__X
   };
-  const sgemm_blas__settings *settings = sgemm_blas__settings_get();
-  uint64_t calls = 0;
-  FILE *file;
   int path;
-  for (path = 0; path < SGEMM_BLAS_PATH_COUNT; path++)
-    calls += of_path[path].calls;
-  file = calls == 0 ? NULL : sgemm_adapter__open("sgemm_blas", settings->report_file);
-  if (file == NULL)
-    return;
   fprintf(file, "sgemm_blas: %llu calls of process %ld, SGEMM_BLAS_MODE=%s\n", (unsigned long long)calls,
-          (long)getpid(), settings->mode_name);
+          (long)getpid(), sgemm_blas__settings_get()->mode_name);
   fprintf(file, "%12s %14s %12s  computed by\n", "calls", "GFLOP", "seconds");
   for (path = 0; path < SGEMM_BLAS_PATH_COUNT; path++)
     if (of_path[path].calls > 0)
@@ -67,6 +59,27 @@ __attribute__((destructor)) static void write_report(void) {
   if (first_error != SGEMM_SUCCESS)
     fprintf(file, "the first error of sgemm: %s (cudaError_t %d)\n", sgemm_host_error_string(first_error),
             sgemm_cuda_error((sgemm_status)first_error));
-  if (file != stderr)
+}
+
+/* A process that made no call writes nothing, so that the shells and tools which inherit LD_PRELOAD stay silent. The
+   report is one write(), so that those of several processes do not mix. */
+__attribute__((destructor)) static void write_report(void) {
+  uint64_t calls = 0;
+  FILE *file, *text;
+  char *report = NULL;
+  size_t size = 0;
+  int path;
+  for (path = 0; path < SGEMM_BLAS_PATH_COUNT; path++)
+    calls += of_path[path].calls;
+  text = calls == 0 ? NULL : open_memstream(&report, &size);
+  if (text == NULL)
+    return;
+  write_text(text, calls);
+  fclose(text);
+  file = sgemm_adapter__open("sgemm_blas", sgemm_blas__settings_get()->report_file);
+  if (file != NULL)
+    fwrite(report, 1, size, file);
+  if (file != NULL && file != stderr)
     fclose(file);
+  free(report);
 }
