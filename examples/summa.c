@@ -386,7 +386,8 @@ static int check_grid(options *o, const summa_world *world) {
   if (o->x.p == 0)
     choose_grid(&o->x, world->ranks);
   else if (wanted > world->ranks || (world->exact && wanted != world->ranks))
-    return refuse(o, "--grid %dx%d: there are %d %s", o->x.p, o->x.q, world->ranks, world->exact ? "ranks" : "GPUs");
+    return refuse(o, "--grid %dx%d: the number of %s is %d", o->x.p, o->x.q, world->exact ? "ranks" : "GPUs",
+                  world->ranks);
   return 0;
 }
 
