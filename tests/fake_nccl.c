@@ -401,12 +401,12 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
+  static int broken;
   (void)comm;
   pthread_mutex_lock(&lock);
-  if (count_of[BROADCAST] > 0) {
-    count_of[ASYNC] = count_of[BROADCAST] - 1;
-    *result = fails(ASYNC) ? ncclRemoteError : ncclSuccess;
-  }
+  while (count_of[ASYNC] < count_of[BROADCAST])
+    broken |= fails(ASYNC);
+  *result = broken ? ncclRemoteError : ncclSuccess;
   pthread_mutex_unlock(&lock);
   return ncclSuccess;
 }
