@@ -45,7 +45,8 @@ _MISSING = """
 ) for name in ["cuda_headers", "cuda_runtime_static", "cublas"]]
 """
 
-def _find(rctx):
+def find_cuda(rctx):
+    """The directory of the toolkit, or None."""
     nvcc = rctx.which("nvcc")
     for root in [rctx.os.environ.get("CUDA_PATH"), nvcc and nvcc.realpath.dirname.dirname, "/usr/local/cuda"]:
         if root and all([rctx.path("{}/{}".format(root, part)).exists for part in ["bin/nvcc", "lib64/libcudart_static.a"]]):
@@ -53,7 +54,7 @@ def _find(rctx):
     return None
 
 def _local_cuda_impl(rctx):
-    root = _find(rctx)
+    root = find_cuda(rctx)
     rctx.file("defs.bzl", "CUDA_FOUND = {}\n".format(root != None))
     if root:
         rctx.symlink("{}/include".format(root), "include")

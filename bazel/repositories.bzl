@@ -2,6 +2,7 @@
 
 load("//bazel:local_cuda.bzl", "local_cuda")
 load("//bazel:local_mpi.bzl", "local_mpi")
+load("//bazel:local_nccl.bzl", "local_nccl")
 load("//bazel:local_stages.bzl", "local_stages")
 
 def _native_rules_impl(rctx):
@@ -42,5 +43,7 @@ def sgemm_repositories():
         local_cuda(name = "cuda")
     if "mpi" not in known:
         local_mpi(name = "mpi")
+    if "nccl" not in known:
+        local_nccl(name = "nccl")
     if "sgemm_stages" not in known:
         local_stages(name = "sgemm_stages")

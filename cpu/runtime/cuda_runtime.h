@@ -11,7 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum cudaError { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2 } cudaError_t;
+typedef enum cudaError {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNotReady = 600
+} cudaError_t;
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
@@ -24,7 +30,18 @@ enum cudaMemcpyKind {
 typedef struct CUstream_st *cudaStream_t; /* the type sgemm_stream of sgemm.h */
 
 static inline const char *cudaGetErrorString(cudaError_t error) {
-  return error == cudaSuccess ? "no error" : error == cudaErrorMemoryAllocation ? "out of memory" : "invalid argument";
+  switch (error) {
+  case cudaSuccess:
+    return "no error";
+  case cudaErrorMemoryAllocation:
+    return "out of memory";
+  case cudaErrorInvalidDevice:
+    return "invalid device ordinal";
+  case cudaErrorNotReady:
+    return "device not ready";
+  default:
+    return "invalid argument";
+  }
 }
 
 /* ---- Device ------------------------------------------------------------------------------------------------------ */
@@ -33,6 +50,8 @@ static inline cudaError_t cudaGetDeviceCount(int *count) {
   *count = 1;
   return cudaSuccess;
 }
+
+static inline cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 
 static inline cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
 
@@ -80,6 +99,19 @@ static inline cudaError_t cudaStreamCreate(cudaStream_t *stream) {
   return *stream != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
+enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
+
+/* All streams have one priority. */
+static inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  *least = *greatest = 0;
+  return cudaSuccess;
+}
+
+static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+  (void)flags, (void)priority;
+  return cudaStreamCreate(stream);
+}
+
 static inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   free(stream);
   return cudaSuccess;
@@ -87,6 +119,52 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   (void)stream;
+  return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                            size_t width, size_t height, enum cudaMemcpyKind kind,
+                                            cudaStream_t stream) {
+  size_t row;
+  if (width > to_pitch || width > from_pitch)
+    return cudaErrorInvalidValue;
+  for (row = 0; row < height; row++) {
+    const cudaError_t error = cudaMemcpyAsync((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width,
+                                              kind, stream);
+    if (error != cudaSuccess)
+      return error;
+  }
+  return cudaSuccess;
+}
+
+/* ---- Events: each has happened when cudaEventRecord() returns ---------------------------------------------------- */
+
+typedef struct CUevent_st *cudaEvent_t;
+enum { cudaEventDefault = 0, cudaEventDisableTiming = 2 };
+
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  (void)flags;
+  *event = (cudaEvent_t)malloc(1);
+  return *event != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  free(event);
+  return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  (void)event, (void)stream;
+  return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventQuery(cudaEvent_t event) {
+  (void)event;
+  return cudaSuccess;
+}
+
+static inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  (void)stream, (void)event, (void)flags;
   return cudaSuccess;
 }
 
