@@ -35,7 +35,7 @@ static void read_environment(void) {
   settings.off = mode.off;
   settings.mode = mode.mode;
   settings.mode_name = mode.name;
-  settings.least_flop = 1e9 * sgemm_adapter__number_of(NAME, "SGEMM_BLAS_THRESHOLD", 0.0, 1e12, 4.0);
+  settings.least_flop = 1e9 * sgemm_adapter__number_of(NAME, "SGEMM_BLAS_THRESHOLD", 0.0, 1e12, 2.0);
   settings.least_intensity = sgemm_adapter__number_of(NAME, "SGEMM_BLAS_INTENSITY", 0.0, 1e12, 100.0);
   settings.report = sgemm_adapter__is_on("SGEMM_BLAS_REPORT");
   settings.report_file = sgemm_adapter__file_of("SGEMM_BLAS_REPORT");
