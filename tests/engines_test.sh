@@ -4,6 +4,7 @@
 set -euo pipefail
 adapter=$(realpath "$1") psgemm=${2:+$(realpath "$2")} mpirun=${3:-}
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/open_mpi.sh"
 
 cd "$work"
 export OPENBLAS_NUM_THREADS=1 SGEMM_BLAS_THREADS=1 SGEMM_BLAS_THRESHOLD=0 SGEMM_BLAS_INTENSITY=0
@@ -75,14 +76,10 @@ if [ -z "$psgemm" ]; then
   finish
 fi
 
-# Open MPI makes sockets, whose paths have at most 107 characters.
-short=$(mktemp -d /tmp/mpi.XXXXXX)
-trap 'rm -rf "$work" "$short"' EXIT
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-  OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none
+open_mpi
 
 # ranks COMMAND...: 4 processes. They must end, so a process that dies must end the others.
-ranks() { env TMPDIR="$short" timeout 100 "$mpirun" -n 4 "$@"; }
+ranks() { timeout 100 "$mpirun" -n 4 "$@"; }
 small=(--block 16 --panel 40 --repeat 1 120 90 150)
 
 # value NAME WORD: a number of the last output.
@@ -92,7 +89,7 @@ value() { sed -nE "s/^[0-9]+ x .*\b$1 ([0-9a-f.e+-]+).*/\1/p" output; }
 declare -A bits
 grids=(2x2 1x4 4x1)
 for op in NN NT TN TT; do
-  check "psgemm: $op, one process" env TMPDIR="$short" "$psgemm" --integers --op $op "${small[@]}"
+  check "psgemm: $op, one process" "$psgemm" --integers --op $op "${small[@]}"
   bits[$op]=$(value checksum)
 done
 same "psgemm: checksums of 16 digits, each of its own" 4 "$(printf '%s\n' "${bits[@]}" | grep -xE '[0-9a-f]{16}' | sort -u | wc -l)"

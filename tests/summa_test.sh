@@ -5,6 +5,7 @@
 set -euo pipefail
 mpirun=${1:-} summa=${2:+$(realpath "$2")} ranks=${3:+$(realpath "$3")} scalapack=${4:-0}
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/open_mpi.sh"
 cd "$work"
 
 if [ -z "$mpirun" ]; then
@@ -12,14 +13,8 @@ if [ -z "$mpirun" ]; then
   finish
 fi
 
-# Open MPI as root, with more processes than cores, in a sandbox without a network, with short names for its sockets.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_plm_rsh_agent=false OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_orte_base_help_aggregate=0
-export OMPI_MCA_ess_singleton_isolated=1 OPENBLAS_NUM_THREADS=1
-TMPDIR=$(mktemp -d /tmp/summa.XXXXXX)
-export TMPDIR
-trap 'rm -rf "$work" "$TMPDIR"' EXIT
+open_mpi
+export OPENBLAS_NUM_THREADS=1
 
 # Open MPI does not free all of its memory, and unloads the code that allocated it. summa_nccl_test.sh finds leaks of the
 # example. An allocation that is too large fails, as it does without a sanitizer.
@@ -40,7 +35,7 @@ check "a multiplication that fails on all ranks" on 4 "$ranks" errors
 faulty() { refuse "$1" "$2" on 4 "$ranks" "${@:3}"; }
 faulty "a rank is killed" "signal 9" kill 2 3
 faulty "rank 0 is killed" "signal 9" kill 0 1
-faulty "a rank exits" "exiting improperly" exit 1 4
+faulty "a rank exits" "improperly" exit 1 4
 faulty "an error of a GPU" "summa: rank 3: sgemm_run: out of memory" error 3 2
 faulty "no workspace" "summa: rank 1: sgemm_run: workspace is not aligned to 16 bytes, NULL with a size" memory 1 5
 faulty "a rank stops: the others give up after the time of --timeout" "no panel came for 2 s; another rank does not answer" \
