@@ -29,6 +29,8 @@ EPILOGUES = re.findall(r"^  X\((\w+),", (ROOT / "sgemm/epilogues.h").read_text()
 REDUCTIONS = re.findall(r"^  X\((\w+),", (ROOT / "sgemm/reductions.h").read_text(), re.M)
 FUSIONS = EPILOGUES[1:] + [f"{reduction}_{along}" for reduction in REDUCTIONS for along in ("rows", "columns")]
 
+SANITIZED = os.environ.get("SGEMM_TEST_UNGUARDED") == "1"  # --config=asan
+
 ladder = pictures = None  # absolute paths
 
 
@@ -189,6 +191,7 @@ class Problems(LadderTest):
 
 
 class Numbers(LadderTest):
+    @unittest.skipIf(SANITIZED, "counts do not depend on sanitizers, and these take minutes with them")
     def test_closed_forms(self):
         """Loads for each result and intensities have closed forms on sizes that the tiles divide."""
         slice_k = {"sgemm_{}_{}x{}x{}_{}x{}".format(*row[:6]): int(row[6]) for row in re.findall(
@@ -372,10 +375,7 @@ class Outputs(LadderTest):
         self.assertTrue((self.directory / "x.csv").exists())
 
 
-UNSANITIZED = os.environ.get("SGEMM_TEST_UNGUARDED") == "1"  # --config=asan: the plain tiers run these programs
-
-
-@unittest.skipIf(UNSANITIZED, "the test compiles its programs without sanitizers")
+@unittest.skipIf(SANITIZED, "the test compiles its programs without sanitizers")
 class Wrong(LadderTest):
     """A ladder with faulty kernels reports wrong results in each row and by its exit status."""
 
@@ -459,7 +459,7 @@ class Wrong(LadderTest):
         self.check(program, lambda error: error == float("inf"))
 
 
-@unittest.skipIf(UNSANITIZED, "the test compiles its programs without sanitizers")
+@unittest.skipIf(SANITIZED, "the test compiles its programs without sanitizers")
 class Gpu(LadderTest):
     """The GPU functions of the ladder, on the GPU of tests/fake_gpu.c."""
 
