@@ -271,9 +271,7 @@ static void sgemm__count_barrier(int threads, int line) {
 static void sgemm__count_finish(sgemm_counts *total, pthread_mutex_t *lock) {
   int w;
   pthread_mutex_lock(lock);
-#define SGEMM__X(counter, metric) total->counter += sgemm__count.counts.counter;
-  SGEMM_COUNTS(SGEMM__X)
-#undef SGEMM__X
+  sgemm_counts_add(total, &sgemm__count.counts, 1);
   pthread_mutex_unlock(lock);
   for (w = 0; w < SGEMM__COUNT_WARPS; w++)
     free(sgemm__count.warps[w].records);

@@ -49,6 +49,13 @@ typedef struct sgemm_counts {
 #undef SGEMM__X
 } sgemm_counts;
 
+/* Adds `factor` times the counters of x to those of counts; -1 subtracts them. */
+static inline void sgemm_counts_add(sgemm_counts *counts, const sgemm_counts *x, int64_t factor) {
+#define SGEMM__X(counter, metric) counts->counter += factor * x->counter;
+  SGEMM_COUNTS(SGEMM__X)
+#undef SGEMM__X
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -131,16 +131,12 @@ static sgemm_counts in_registers(int epilogue) {
     if (sgemm_run_plan(&plan, &p, NULL) != SGEMM_SUCCESS)
       fail("the epilogue in registers");
     c = *sgemm_model_total();
-#define SUBTRACT(counter, metric) c.counter -= before.counter;
-    SGEMM_COUNTS(SUBTRACT)
-#undef SUBTRACT
+    sgemm_counts_add(&c, &before, -1);
     if (!with)
       plain = c;
     before = *sgemm_model_total();
   }
-#define SUBTRACT(counter, metric) c.counter -= plain.counter;
-  SGEMM_COUNTS(SUBTRACT)
-#undef SUBTRACT
+  sgemm_counts_add(&c, &plain, -1);
   return c;
 }
 

@@ -192,9 +192,7 @@ static sgemm_counts counts_of(subject s, const sgemm_counts *before) {
   sgemm_counts c = *sgemm_model_total();
   if (s < SUBJECT_FUSED)
     return *sgemm_model_counts();
-#define SUBTRACT(counter, metric) c.counter -= before->counter;
-  SGEMM_COUNTS(SUBTRACT)
-#undef SUBTRACT
+  sgemm_counts_add(&c, before, -1);
   return c;
 }
 

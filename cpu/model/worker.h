@@ -157,9 +157,7 @@ const sgemm_counts *sgemm_model_total(void) { return &sgemm__cpu_total; }
 /* Keeps the counters of a launch, and adds them to the total. */
 static void sgemm__cpu_keep_counts(const sgemm_counts *counts) {
   sgemm__cpu_counts = *counts;
-#define SGEMM__X(counter, metric) sgemm__cpu_total.counter += counts->counter;
-  SGEMM_COUNTS(SGEMM__X)
-#undef SGEMM__X
+  sgemm_counts_add(&sgemm__cpu_total, counts, 1);
 }
 
 #endif /* SGEMM_CPU_WORKER_H */
