@@ -8,12 +8,11 @@
    summation, (k + 2) 2^-24 |A| |B|. */
 #define _GNU_SOURCE /* RTLD_NOLOAD, clock_gettime() */
 #include <dlfcn.h>
-#include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "adapters/common/rate.h"
 
 void cblas_sgemm(int order, int transa, int transb, int m, int n, int k, float alpha, const float *A, int lda,
                  const float *B, int ldb, float beta, float *C, int ldc);
@@ -24,12 +23,6 @@ typedef struct setup {
   float *A, *B, *C;
 } setup;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void stop(const char *what, const char *why) {
   fprintf(stderr, "blas_rate: %s: %s\n", what, why);
   exit(1);
@@ -37,35 +30,10 @@ static void stop(const char *what, const char *why) {
 
 static float *matrix(int64_t rows, int64_t columns, uint64_t seed) {
   float *X = (float *)malloc((size_t)(rows * columns) * sizeof *X);
-  int64_t i;
   if (X == NULL)
     stop("malloc", "no memory");
-  for (i = 0; i < rows * columns; i++) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-    X[i] = (float)(int32_t)(seed >> 32) * 0x1p-31f;
-  }
+  rate_fill(X, rows * columns, seed);
   return X;
-}
-
-static double error_of(const setup *s) {
-  double worst = 0.0;
-  uint64_t seed = 7;
-  int e, l;
-  for (e = 0; e < 64; e++) {
-    double sum = 0.0, bound = 0.0, ratio;
-    int64_t i, j;
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    i = e == 0 ? s->m - 1 : (int64_t)((seed >> 33) % (uint64_t)s->m);
-    j = e == 0 ? s->n - 1 : (int64_t)((seed >> 13) % (uint64_t)s->n);
-    for (l = 0; l < s->k; l++) {
-      const double product = (double)s->A[i * s->k + l] * (double)s->B[(int64_t)l * s->n + j];
-      sum += product;
-      bound += fabs(product);
-    }
-    ratio = fabs((double)s->C[i * s->n + j] - sum) / ((double)(s->k + 2) * 0x1p-24 * bound);
-    worst = ratio <= worst ? worst : ratio; /* a NaN stays */
-  }
-  return worst;
 }
 
 /* The seconds of the first call, and of the fastest of the others. */
@@ -76,15 +44,15 @@ static void measure(const setup *s, const char *what, function f) {
   int i;
   memset(s->C, 0xff, (size_t)s->m * (size_t)s->n * sizeof *s->C);
   for (i = 0; i <= s->repeat; i++) {
-    const double start = now();
+    const double start = rate_now();
     double seconds;
     f(101, 111, 111, s->m, s->n, s->k, 1.0f, s->A, s->k, s->B, s->n, 0.0f, s->C, s->n);
-    seconds = now() - start;
+    seconds = rate_now() - start;
     first = i == 0 ? seconds : first;
     fastest = i > 0 && seconds < fastest ? seconds : fastest;
   }
   printf("%s,%d,%d,%d,%.3f,%.1f,%.3f,%.3f,%.3f,%.3g\n", what, s->m, s->n, s->k, 1e-9 * flop, flop / bytes, 1e3 * first,
-         1e3 * fastest, 1e-12 * flop / fastest, error_of(s));
+         1e3 * fastest, 1e-12 * flop / fastest, rate_error(s->m, s->n, s->k, s->A, s->B, s->C));
   fflush(stdout);
 }
 

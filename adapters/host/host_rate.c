@@ -12,12 +12,11 @@
 #define _GNU_SOURCE /* clock_gettime() */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "adapters/common/rate.h"
 #include "adapters/host/plan.h"
 #include "adapters/host/sgemm_host.h"
 
@@ -31,12 +30,6 @@ typedef struct setup {
   float *A, *B, *C;
   double tiles_tflops;
 } setup;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void stop(const char *what, const char *why) {
   fprintf(stderr, "host_rate: %s: %s\n", what, why);
@@ -116,41 +109,19 @@ static void read_options(setup *s, int argc, char **argv) {
 
 static float *matrix(const setup *s, int64_t count, uint64_t seed) {
   float *X = NULL;
-  int64_t i;
   if (s->pageable)
     X = (float *)malloc(4 * (size_t)count);
   else
     cuda("cudaHostAlloc", cudaHostAlloc((void **)&X, 4 * (size_t)count, cudaHostAllocPortable));
   if (X == NULL)
     stop("malloc", "no memory");
-  for (i = 0; i < count; i++) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-    X[i] = (float)(int32_t)(seed >> 32) * 0x1p-31f;
-  }
+  rate_fill(X, count, seed);
   return X;
 }
 
-/* The largest error of 64 elements over its bound. Only a C that began as 0 in effect can be checked: beta is 0. */
+/* The error of C, which can only be checked if C did not add to the product. */
 static double error_of(const setup *s) {
-  double worst = 0.0;
-  uint64_t seed = 7;
-  int e;
-  for (e = 0; e < 64; e++) {
-    int64_t i, j, l;
-    double sum = 0.0, bound = 0.0, ratio;
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    i = e == 0 ? s->m - 1 : (int64_t)((seed >> 33) % (uint64_t)s->m);
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    j = e == 0 ? s->n - 1 : (int64_t)((seed >> 33) % (uint64_t)s->n);
-    for (l = 0; l < s->k; l++) {
-      const double product = (double)s->A[i * s->k + l] * (double)s->B[l * s->n + j];
-      sum += product;
-      bound += fabs(product);
-    }
-    ratio = fabs((double)s->C[i * s->n + j] - sum) / ((double)(s->k + 2) * 0x1p-24 * bound);
-    worst = ratio <= worst ? worst : ratio; /* a NaN stays */
-  }
-  return worst;
+  return s->beta == 0.0f ? rate_error(s->m, s->n, s->k, s->A, s->B, s->C) : 0.0;
 }
 
 /* ---- Measurements ------------------------------------------------------------------------------------------------ */
@@ -176,11 +147,11 @@ static double run_host(setup *s, sgemm_host_result *result) {
   p.C = s->C;
   p.beta = s->beta;
   p.mode = s->mode;
-  start = now();
+  start = rate_now();
   status = sgemm_host_run(&p, &s->options, result);
   if (status != SGEMM_SUCCESS)
     stop("sgemm_host_run", sgemm_host_error_string(status));
-  return now() - start;
+  return rate_now() - start;
 }
 
 /* The rate of the tiles of a plan with panels that are in device memory: at least 1 s of multiplications. */
@@ -207,12 +178,12 @@ static void run_tiles(setup *s, const sgemm_host_result *plan) {
   while (seconds < 1.0) {
     steps *= 2;
     cuda("cudaDeviceSynchronize", cudaDeviceSynchronize());
-    start = now();
+    start = rate_now();
     for (i = 0; i < steps; i++)
       if (sgemm_run(&p, NULL) != SGEMM_SUCCESS)
         stop("sgemm_run", "error");
     cuda("cudaDeviceSynchronize", cudaDeviceSynchronize());
-    seconds = now() - start;
+    seconds = rate_now() - start;
   }
   print_row(s, "tiles", 1, seconds / steps, flop, plan, 0.0);
   s->tiles_tflops = flop * steps / seconds / 1e12;
@@ -245,13 +216,12 @@ static void run_xt(setup *s) {
     failed = create == NULL || destroy == NULL || devices == NULL || block == NULL || gemm == NULL || create(&handle) ||
              devices(handle, s->options.device_count, s->numbers) || block(handle, s->xt_block);
     for (i = 0; i < (s->pageable ? 1 : 2) && !failed; i++) {
-      const double start = now();
+      const double start = rate_now();
       failed = gemm(handle, 0, 0, (size_t)s->n, (size_t)s->m, (size_t)s->k, &alpha, s->B, (size_t)s->n, s->A,
                     (size_t)s->k, &s->beta, s->C, (size_t)s->n);
       none.block_m = none.block_n = s->xt_block;
       if (!failed)
-        print_row(s, "cublasxt", i + 1, now() - start, sgemm_flops(s->m, s->n, s->k), &none,
-                  s->beta == 0.0f ? error_of(s) : 0.0);
+        print_row(s, "cublasxt", i + 1, rate_now() - start, sgemm_flops(s->m, s->n, s->k), &none, error_of(s));
     }
     if (handle != NULL)
       destroy(handle);
@@ -283,7 +253,7 @@ int main(int argc, char **argv) {
          "gib_out,error\n");
   for (i = 0; i < s.repeat; i++) {
     const double seconds = run_host(&s, &result);
-    const double error = s.beta == 0.0f ? error_of(&s) : 0.0;
+    const double error = error_of(&s);
     if (i == 0)
       run_tiles(&s, &result);
     print_row(&s, "host", i + 1, seconds, sgemm_flops(s.m, s.n, s.k), &result, error);

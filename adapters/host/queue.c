@@ -1,4 +1,4 @@
-/* queue.c: deals the tiles of C to the GPUs. */
+/* queue.c: schedules the tiles of C on the GPUs. */
 #include "adapters/host/queue.h"
 
 #include <stdlib.h>
