@@ -1,4 +1,4 @@
-/* psgemm.c: ScaLAPACK multiplies matrices whose blocks are dealt to the processes of a grid, C = op(A) op(B) in fp32.
+/* psgemm.c: C = op(A) op(B) in fp32 by ScaLAPACK, with matrices in block-cyclic distribution over a grid of processes.
 
      mpirun -n 4 psgemm [option ...] M N K
        --grid PxQ    rows and columns of the grid of processes; default: the squarest grid
