@@ -3,7 +3,7 @@
 # plugins, ScaLAPACK and OpenBLAS, for a GPU host without them. The host provides the C library and the driver.
 set -euo pipefail
 
-command -v orterun orted > /dev/null || { echo "pack_psgemm.sh: needs orterun and orted, of Open MPI 4" >&2; exit 1; }
+command -v orted > /dev/null || { echo "pack_psgemm.sh: needs Open MPI 4, with its program orted" >&2; exit 1; }
 archive=$1 psgemm=$2 adapter=$3 run=$4
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
