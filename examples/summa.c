@@ -31,8 +31,8 @@ typedef struct block {
   int64_t m, n;                /* of its block of C */
   int64_t k_of_a, k_of_b;      /* columns of its block of A, rows of its block of B */
   float *A, *B, *C;            /* m x k_of_a, k_of_b x n, m x n */
-  float *a_panel[2];           /* buffers for m x panel; none if q = 1: the block of A has all of k */
-  float *b_panel[2];           /* buffers for panel x n; none if p = 1: the block of B has all of k */
+  float *a_panel[2];           /* buffers for m x panel; none if q = 1: the rank's own block of A has all of k */
+  float *b_panel[2];           /* buffers for panel x n; none if p = 1: the rank's own block of B has all of k */
   cudaStream_t copy, multiply; /* streams */
   cudaEvent_t arrived[2];      /* the panel is in the buffer */
   cudaEvent_t used[2];         /* the panel has been multiplied */
@@ -99,49 +99,34 @@ static panel panel_at(const product *x, int64_t begin) {
   return next;
 }
 
-/* The panel in the block of a rank that has it. */
-static float *own_a(const product *x, const block *own, const panel *now) {
-  return own->A + (now->begin - block_begin(x->k, x->q, now->col));
-}
-static float *own_b(const product *x, const block *own, const panel *now) {
-  return own->B + (now->begin - block_begin(x->k, x->p, now->row)) * own->n;
+/* The elements from the first one of the block that has the panel to the first one of the panel. */
+static int64_t offset_a(const product *x, const panel *now) { return now->begin - block_begin(x->k, x->q, now->col); }
+static int64_t offset_b(const product *x, const block *own, const panel *now) {
+  return (now->begin - block_begin(x->k, x->p, now->row)) * own->n;
 }
 
 /* Brings a panel to the buffers `slot`, when the panel before in these buffers has been multiplied. */
 static int bring(summa_rank *rank, const product *x, block *own, const panel *next, int slot) {
-  const size_t width = (size_t)next->width * sizeof(float), pitch = (size_t)own->k_of_a * sizeof(float);
-  const size_t count_a = (size_t)own->m * (size_t)next->width, count_b = (size_t)own->n * (size_t)next->width;
-  float *a = own->a_panel[slot], *b = own->b_panel[slot];
-  if (cuda(rank, "cudaStreamWaitEvent", cudaStreamWaitEvent(own->copy, own->used[slot], 0)))
-    return 1;
-  if (x->q > 1 && count_a > 0) {
-    if (rank->col == next->col && cuda(rank, "the copy of a panel of A",
-                                       cudaMemcpy2DAsync(a, width, own_a(x, own, next), pitch, width, (size_t)own->m,
-                                                         cudaMemcpyDeviceToDevice, own->copy)))
-      return 1;
-    if (summa_broadcast(rank, SUMMA_ROW, next->col, a, count_a, own->copy))
-      return 1;
-  }
-  if (x->p > 1 && count_b > 0) {
-    if (rank->row == next->row &&
-        cuda(rank, "the copy of a panel of B",
-             cudaMemcpyAsync(b, own_b(x, own, next), count_b * sizeof(float), cudaMemcpyDeviceToDevice, own->copy)))
-      return 1;
-    if (summa_broadcast(rank, SUMMA_COLUMN, next->row, b, count_b, own->copy))
-      return 1;
-  }
-  return cuda(rank, "cudaEventRecord", cudaEventRecord(own->arrived[slot], own->copy));
+  const size_t m = (size_t)own->m, n = (size_t)own->n, width = (size_t)next->width;
+  return cuda(rank, "cudaStreamWaitEvent", cudaStreamWaitEvent(own->copy, own->used[slot], 0)) ||
+         (x->q > 1 && m > 0 &&
+          summa_broadcast(rank, SUMMA_ROW, next->col, (size_t)offset_a(x, next), m, width, own->a_panel[slot],
+                          own->copy)) ||
+         (x->p > 1 && n > 0 &&
+          summa_broadcast(rank, SUMMA_COLUMN, next->row, (size_t)offset_b(x, own, next), width, n, own->b_panel[slot],
+                          own->copy)) ||
+         cuda(rank, "cudaEventRecord", cudaEventRecord(own->arrived[slot], own->copy));
 }
 
-/* Adds the product of a panel to C, when the panel has arrived. The first product is written without reading C. */
+/* Adds the product of a panel to C, when the panel has arrived. A rank that has a panel in its own block multiplies it
+   there. The first product is written without reading C. */
 static int multiply(summa_rank *rank, const product *x, block *own, const panel *now, int slot) {
+  const int has_a = rank->col == now->col, has_b = rank->row == now->row;
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, own->m, own->n, now->width);
   p.beta = now->begin > 0 ? 1.0f : 0.0f;
-  if (own->m == 0 || own->n == 0)
-    return 0;
-  p.A = x->q > 1 ? own->a_panel[slot] : own_a(x, own, now);
-  p.lda = x->q > 1 ? now->width : own->k_of_a;
-  p.B = x->p > 1 ? own->b_panel[slot] : own_b(x, own, now);
+  p.A = has_a ? own->A + offset_a(x, now) : own->a_panel[slot];
+  p.lda = has_a ? own->k_of_a : now->width;
+  p.B = has_b ? own->B + offset_b(x, own, now) : own->b_panel[slot];
   p.C = own->C;
   p.mode = x->mode;
   p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
@@ -198,6 +183,10 @@ static int make_block(summa_rank *rank, const product *x, block *own) {
         cuda(rank, "cudaEventCreate", cudaEventCreateWithFlags(&own->arrived[i], cudaEventDisableTiming)) ||
         cuda(rank, "cudaEventCreate", cudaEventCreateWithFlags(&own->used[i], cudaEventDisableTiming)))
       return 1;
+  rank->block[SUMMA_ROW] = own->A;
+  rank->ld[SUMMA_ROW] = (size_t)own->k_of_a;
+  rank->block[SUMMA_COLUMN] = own->B;
+  rank->ld[SUMMA_COLUMN] = (size_t)own->n;
   return 0;
 }
 

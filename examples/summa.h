@@ -2,6 +2,7 @@
    p x q. A function that returns an int returns 0, or another value and a sentence in rank->error.
 
      program           ranks                transport
+     summa_peer        summa_threads.c      summa_peer.c   one process, a thread for each GPU
      summa_nccl        summa_threads.c      summa_nccl.c   one process, a thread for each GPU
      summa_nccl_mpi    summa_processes.c    summa_nccl.c   a process of MPI for each GPU; -DSUMMA_MPI=1
      summa_cpu         summa_processes.c    summa_mpi.c    processes of MPI, each with the CPU model */
@@ -14,12 +15,15 @@
 #include <stdio.h>
 #include <time.h> /* a file that includes summa.h first defines _POSIX_C_SOURCE for clock_gettime() */
 
+/* The ranks of a row exchange panels of A, those of a column panels of B. */
 typedef enum summa_group { SUMMA_ROW, SUMMA_COLUMN } summa_group;
 
 typedef struct summa_rank {
   int p, q, row, col; /* the grid, and the place of this rank, whose number is row * q + col */
   int device;         /* its GPU, which summa_open() sets */
   double timeout;     /* seconds that a rank waits for a panel or a product before it gives up */
+  float *block[2];    /* for each group: the block of A, of B; set before the first broadcast of any rank */
+  size_t ld[2];       /* elements from one row of the block to the next */
   void *comm[2];      /* of the transport, for each group; NULL: the rank is alone in the group */
   char error[256];
 } summa_rank;
@@ -40,6 +44,27 @@ static inline double summa_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Whether the rank is the member `root` of the group. */
+static inline int summa_is_root(const summa_rank *rank, summa_group group, int root) {
+  return root == (group == SUMMA_ROW ? rank->col : rank->row);
+}
+
+/* For a transport that sends contiguous memory: the panel of a root without gaps between rows. It is the block's own
+   memory where the panel has whole rows, and a copy in the buffer otherwise. NULL after an error. */
+static inline float *summa_packed(summa_rank *rank, summa_group group, size_t at, size_t rows, size_t columns,
+                                  float *buffer, cudaStream_t stream) {
+  const size_t width = columns * sizeof(float), pitch = rank->ld[group] * sizeof(float);
+  cudaError_t error;
+  if (width == pitch)
+    return rank->block[group] + at;
+  error = cudaMemcpy2DAsync(buffer, width, rank->block[group] + at, pitch, width, rows, cudaMemcpyDeviceToDevice,
+                            stream);
+  if (error == cudaSuccess)
+    return buffer;
+  summa_report(rank, "the copy of a panel of %c: %s", "AB"[group], cudaGetErrorString(error));
+  return NULL;
+}
+
 /* ---- Transport --------------------------------------------------------------------------------------------------- */
 
 extern const char *const summa_transport; /* its name */
@@ -47,10 +72,12 @@ extern const char *const summa_transport; /* its name */
 /* Connects the `count` ranks of this process with each other and with those of other processes. */
 int summa_open(summa_rank *ranks, int count);
 
-/* Copies `count` elements from the buffer of the member `root` of the group to the buffers of its other members, in the
-   order of the stream. All members call it. Every rank uses its row before its column, so that no two groups wait for
-   each other. */
-int summa_broadcast(summa_rank *rank, summa_group group, int root, float *buffer, size_t count, cudaStream_t stream);
+/* Brings a panel of rows x columns to the buffers of all members of the group but the root, in the order of the stream.
+   The panel begins `at` elements after the first one of the root's block. In a buffer it has no gaps between rows. The
+   root's buffer may be used to remove the gaps, and has no defined content. All members make the call. Every rank makes
+   that for its row before that for its column, so that no two groups wait for each other. */
+int summa_broadcast(summa_rank *rank, summa_group group, int root, size_t at, size_t rows, size_t columns,
+                    float *buffer, cudaStream_t stream);
 
 /* Ends the connections of a rank. `failed`: what was begun is given up. */
 void summa_close(summa_rank *rank, int failed);

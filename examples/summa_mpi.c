@@ -55,13 +55,18 @@ static int broadcast(summa_rank *rank, MPI_Comm comm, int root, float *buffer, i
   return 0;
 }
 
-int summa_broadcast(summa_rank *rank, summa_group group, int root, float *buffer, size_t count, cudaStream_t stream) {
-  const size_t most = (size_t)1 << 30; /* the count of MPI is an int */
+int summa_broadcast(summa_rank *rank, summa_group group, int root, size_t at, size_t rows, size_t columns,
+                    float *buffer, cudaStream_t stream) {
+  const size_t most = (size_t)1 << 30, count = rows * columns; /* the count of MPI is an int */
+  float *panel = buffer;
   size_t begin;
-  (void)stream;
+  if (summa_is_root(rank, group, root))
+    panel = summa_packed(rank, group, at, rows, columns, buffer, stream);
+  if (panel == NULL)
+    return 1;
   for (begin = 0; begin < count; begin += most) {
     const int part = (int)(count - begin < most ? count - begin : most);
-    if (broadcast(rank, *(MPI_Comm *)rank->comm[group], root, buffer + begin, part))
+    if (broadcast(rank, *(MPI_Comm *)rank->comm[group], root, panel + begin, part))
       return 1;
   }
   return 0;

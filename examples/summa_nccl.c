@@ -100,9 +100,16 @@ int summa_open(summa_rank *ranks, int count) {
 
 #endif
 
-int summa_broadcast(summa_rank *rank, summa_group group, int root, float *buffer, size_t count, cudaStream_t stream) {
+int summa_broadcast(summa_rank *rank, summa_group group, int root, size_t at, size_t rows, size_t columns,
+                    float *buffer, cudaStream_t stream) {
   const ncclComm_t comm = (ncclComm_t)rank->comm[group];
-  return settle(rank, "ncclBroadcast", comm, ncclBroadcast(buffer, buffer, count, ncclFloat, root, comm, stream));
+  float *panel = buffer;
+  if (summa_is_root(rank, group, root))
+    panel = summa_packed(rank, group, at, rows, columns, buffer, stream);
+  if (panel == NULL)
+    return 1;
+  return settle(rank, "ncclBroadcast", comm,
+                ncclBroadcast(panel, panel, rows * columns, ncclFloat, root, comm, stream));
 }
 
 int summa_poll(summa_rank *rank) {

@@ -30,10 +30,11 @@ typedef enum call {
   BROADCAST,
   STUCK,
   ASYNC,
+  PEER,
   CALLS
 } call;
 static const char *const names[CALLS] = {"malloc",   "stream", "event", "copy",      "wait",  "record", "query",
-                                         "multiply", "run",    "init",  "broadcast", "stuck", "async"};
+                                         "multiply", "run",    "init",  "broadcast", "stuck", "async",  "peer"};
 
 enum { MOST = 64, BYTES_LIMIT = 1 << 30 };
 
@@ -280,6 +281,30 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
   return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
+}
+
+struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width, size_t height) {
+  return (struct cudaPitchedPtr){pointer, pitch, width, height};
+}
+struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+  return (struct cudaExtent){width, height, depth};
+}
+cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *copy, cudaStream_t stream) {
+  if (copy->dstDevice != current || copy->srcDevice == current || copy->extent.depth != 1)
+    stop("a copy between GPUs with wrong arguments");
+  return cudaMemcpy2DAsync(copy->dstPtr.ptr, copy->dstPtr.pitch, copy->srcPtr.ptr, copy->srcPtr.pitch,
+                           copy->extent.width, copy->extent.height, cudaMemcpyDeviceToDevice, stream);
+}
+/* GPUs whose numbers differ by 3 cannot access each other. */
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int other) {
+  *can = device - other != 3 && other - device != 3;
+  return device == other ? cudaErrorFake : cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags) {
+  static unsigned char enabled[MOST][MOST];
+  if (flags != 0 || enabled[current][other]++ || other - current == 3 || current - other == 3)
+    return cudaErrorFake;
+  return counted(PEER);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {

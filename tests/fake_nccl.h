@@ -16,6 +16,18 @@ typedef enum cudaError {
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
+struct cudaPitchedPtr {
+  void *ptr;
+  size_t pitch, xsize, ysize;
+};
+struct cudaExtent {
+  size_t width, height, depth;
+};
+struct cudaMemcpy3DPeerParms {
+  struct cudaPitchedPtr srcPtr, dstPtr;
+  int srcDevice, dstDevice;
+  struct cudaExtent extent;
+};
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 
 const char *cudaGetErrorString(cudaError_t error);
@@ -30,6 +42,11 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                               size_t height, enum cudaMemcpyKind kind, cudaStream_t stream);
+struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width, size_t height);
+struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth);
+cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *copy, cudaStream_t stream);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int other);
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);

@@ -16,7 +16,7 @@ fi
 open_mpi
 export OPENBLAS_NUM_THREADS=1
 
-# Open MPI does not free all of its memory, and unloads the code that allocated it. summa_nccl_test.sh finds leaks of the
+# Open MPI does not free all of its memory, and unloads the code that allocated it. summa_threads_test.sh finds leaks of the
 # example. An allocation that is too large fails, as it does without a sanitizer.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
