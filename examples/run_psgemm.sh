@@ -12,6 +12,8 @@ export LD_LIBRARY_PATH=$here/mpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} OPAL_P
 export OMPI_MCA_mca_base_component_path=$here/mpi/lib/openmpi OMPI_MCA_btl=self,vader OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_plm=isolated
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PMIX_MCA_gds=hash
+# The archive has no compression for PMIx, and PMIx finds plugins of the host that it cannot load. It warns of both.
+export PMIX_MCA_pcompress_base_silence_warning=1 PMIX_MCA_mca_base_component_show_load_errors=0
 export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-$(($(nproc) / processes > 0 ? $(nproc) / processes : 1))}
 
 # The GPUs, and the GiB of the first.
