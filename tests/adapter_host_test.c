@@ -1,10 +1,12 @@
-/* Tests of the host adapter: results, plans, the queue of tiles, order of the streams, errors of each device call,
-   several devices, cancelling, and what stays allocated. With MACHINE_CUDA=1 the tests that need no device of
-   adapters/host/device_cpu.c run on a GPU.
+/* Tests of the host adapter: results, plans, the queue of tiles, the copying threads, the pages of C, order of the
+   streams, errors of each device call, several devices, cancelling, and what stays allocated. With MACHINE_CUDA=1 the
+   tests that need no device of adapters/host/device_cpu.c run on a GPU.
 
    Elements are integers in [-8, 8] and alpha and beta are small powers of 2, so that every order of summation is exact
    and results must be equal to those in double. Padding holds NaN, as does C where beta is 0. */
+#define _DEFAULT_SOURCE /* mincore(), madvise() */
 #include "adapters/host/plan.h"
+#include "adapters/host/pool.h"
 #include "adapters/host/queue.h"
 #include "adapters/host/sgemm_host.h"
 
@@ -13,6 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 #if defined(MACHINE_CUDA)
 #include <cuda_runtime_api.h>
@@ -544,6 +553,216 @@ Test(queue, next_use) {
   sgemm_host__queue_drop(&queue);
 }
 
+/* ---- Pages ------------------------------------------------------------------------------------------------------- */
+
+enum { MIB = 1 << 20 };
+static int64_t page_bytes(void) { return (int64_t)sysconf(_SC_PAGESIZE); }
+
+static void nap(int ms) {
+  const struct timespec time = {0, ms * 1000000};
+  nanosleep(&time, NULL);
+}
+
+/* Memory of which no page is present. Without huge pages, so that each page shows what was done to it. Skips the test
+   if the kernel cannot prefault. */
+static char *fresh(int64_t bytes) {
+  char *memory = (char *)mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  cr_assert(memory != MAP_FAILED);
+  madvise(memory, (size_t)bytes, MADV_NOHUGEPAGE); /* an error means that the kernel has no huge pages */
+  if (madvise(memory, (size_t)page_bytes(), MADV_POPULATE_WRITE) != 0)
+    cr_skip_test("MADV_POPULATE_WRITE fails: a kernel before Linux 5.14");
+  cr_assert(madvise(memory, (size_t)page_bytes(), MADV_DONTNEED) == 0);
+  return memory;
+}
+
+/* Reads which pages are present, a byte for each. Returns how many are. */
+static int64_t residency(char *memory, int64_t bytes, unsigned char *pages) {
+  const int64_t count = sgemm__ceil_div(bytes, page_bytes());
+  int64_t i, sum = 0;
+  cr_assert(mincore(memory, (size_t)bytes, pages) == 0);
+  for (i = 0; i < count; i++)
+    sum += pages[i] &= 1;
+  return sum;
+}
+
+static int64_t present(char *memory, int64_t bytes) {
+  unsigned char *pages = (unsigned char *)malloc((size_t)sgemm__ceil_div(bytes, page_bytes()));
+  const int64_t sum = residency(memory, bytes, pages);
+  free(pages);
+  return sum;
+}
+
+/* Waits until `least` pages are present, 20 s or more at most. Returns 1 if they are. */
+static int become_present(char *memory, int64_t bytes, int64_t least) {
+  int i;
+  for (i = 0; i < 20000 && present(memory, bytes) < least; i++)
+    nap(1);
+  return i < 20000;
+}
+
+static sgemm_host__copy area_of(char *to, int64_t width, int64_t pitch, int64_t rows) {
+  sgemm_host__copy area;
+  memset(&area, 0, sizeof area);
+  area.to = to;
+  area.to_pitch = (size_t)pitch;
+  area.width = (size_t)width;
+  area.rows = rows;
+  return area;
+}
+
+/* Prefaults a rectangle that begins `offset` bytes behind a multiple of 2 MiB, the bytes that one thread prefaults: the
+   pages that overlap it are present then, no other page is, and contents are as before. */
+static void prefaults(int64_t offset, int64_t width, int64_t pitch, int64_t rows) {
+  const int64_t page = page_bytes(), span = (rows - 1) * pitch + width;
+  const int64_t pages = sgemm__ceil_div(5 * MIB + offset + span, page), bytes = pages * page;
+  char *memory = fresh(bytes), *expected = (char *)calloc(1, (size_t)pages);
+  const int64_t head = 4 * MIB - (int64_t)((uintptr_t)memory % (2 * MIB)) + offset;
+  const sgemm_host__copy area = area_of(memory + head, width, pitch, rows);
+  sgemm_host__pool *pool = sgemm_host__pool_make(4);
+  unsigned char *there = (unsigned char *)malloc((size_t)pages);
+  int64_t i, j, count = 0, written = 0;
+  for (i = 0; i < rows; i++)
+    for (j = (head + i * pitch) / page; j <= (head + i * pitch + width - 1) / page; j++)
+      expected[j] = 1;
+  for (i = 0; i < pages; i++)
+    count += expected[i];
+  for (i = 0; i < rows; i += 5)
+    area.to[i * pitch] = (char)(1 + i % 100);
+  sgemm_host__pool_prefault(pool, &area);
+  cr_assert(become_present(memory, bytes, count), "%lld of %lld pages", (long long)present(memory, bytes),
+            (long long)count);
+  sgemm_host__pool_prefault_end(pool);
+  residency(memory, bytes, there);
+  for (i = 0; i < pages; i++)
+    cr_assert(there[i] == expected[i], "page %lld of %lld is %s", (long long)i, (long long)pages,
+              there[i] ? "present" : "absent");
+  for (i = 0; i < rows; i += 5) {
+    cr_assert(area.to[i * pitch] == (char)(1 + i % 100), "row %lld", (long long)i);
+    area.to[i * pitch] = 0;
+  }
+  for (i = 0; i < bytes; i++)
+    written += memory[i] != 0;
+  cr_assert(written == 0, "%lld bytes are written", (long long)written);
+  sgemm_host__pool_drop(pool);
+  munmap(memory, (size_t)bytes);
+  free(expected);
+  free(there);
+}
+
+/* Rows with whole pages between them, at and beside the beginnings of pages; rows that share pages; rows without
+   padding; rows longer than 2 MiB; 2 MiB without a row; a row around a multiple of 2 MiB. */
+Test(pool, prefaults) {
+  const int64_t page = page_bytes();
+  prefaults(100, 3 * page + 52, 8 * page + 24, 300);
+  prefaults(0, 2 * page, 3 * page, 700);
+  prefaults(8, 4, 2 * page + 4, 900);
+  prefaults(page - 4, 8, page + 4, 700);
+  prefaults(0, 2 * page, 2 * page, 1000);
+  prefaults(4, 40, 40, 200000);
+  prefaults(12, 5 * MIB, 5 * MIB + 3 * page, 3);
+  prefaults(12, page, 5 * MIB, 4);
+  prefaults(4, 10 * page, 10 * page, 1);
+  prefaults(2 * MIB - page, 2 * page, 2 * page, 1);
+  prefaults(2 * MIB - 4, 8, 2 * MIB, 3);
+}
+
+/* One thread prefaults when every copy is done, and not before. */
+Test(pool, copies_come_first) {
+  enum { COPIES = 8 };
+  const int64_t bytes = 4 * MIB, all = COPIES * bytes / page_bytes();
+  char *from = (char *)calloc(1, (size_t)bytes), *to = fresh(COPIES * bytes), *C = fresh(bytes);
+  const sgemm_host__copy area = area_of(C, bytes, bytes, 1);
+  sgemm_host__pool *pool = sgemm_host__pool_make(2);
+  int job[COPIES], i;
+  for (i = 0; i < COPIES; i++) {
+    sgemm_host__copy copy = area_of(to + i * bytes, 4096, 4096, bytes / 4096);
+    copy.from = from;
+    copy.from_pitch = 4096;
+    job[i] = sgemm_host__pool_begin(pool, &copy);
+  }
+  sgemm_host__pool_prefault(pool, &area);
+  cr_assert(become_present(C, bytes, 1));
+  cr_assert(present(to, COPIES * bytes) == all, "prefaulted before a copy");
+  for (i = 0; i < COPIES; i++)
+    sgemm_host__pool_wait(pool, job[i]);
+  sgemm_host__pool_prefault_end(pool);
+  sgemm_host__pool_drop(pool);
+  munmap(to, (size_t)(COPIES * bytes));
+  munmap(C, (size_t)bytes);
+  free(from);
+}
+
+/* A thread that waits for a copy returns when the copy is done. Without another thread nothing is prefaulted. */
+Test(pool, waiting_does_not_prefault) {
+  char from[100] = "content", to[100] = "", *C = fresh(4 * MIB);
+  const sgemm_host__copy area = area_of(C, 4 * MIB, 4 * MIB, 1);
+  sgemm_host__copy copy = area_of(to, 100, 100, 1);
+  sgemm_host__pool *pool = sgemm_host__pool_make(1);
+  copy.from = from;
+  copy.from_pitch = 100;
+  sgemm_host__pool_prefault(pool, &area);
+  sgemm_host__pool_wait(pool, sgemm_host__pool_begin(pool, &copy));
+  cr_assert(memcmp(from, to, 100) == 0 && present(C, 4 * MIB) == 0);
+  sgemm_host__pool_prefault_end(pool);
+  sgemm_host__pool_drop(pool);
+  munmap(C, 4 * MIB);
+}
+
+/* Fails if the pages of the memory that are present still change. */
+static void nothing_goes_on(char *memory, int64_t bytes) {
+  unsigned char *pages = (unsigned char *)malloc((size_t)sgemm__ceil_div(bytes, page_bytes()));
+  const int64_t before = residency(memory, bytes, pages);
+  nap(5);
+  cr_assert(residency(memory, bytes, pages) == before, "pages become present after the end");
+  free(pages);
+}
+
+/* The end waits for the threads that prefault and drops the rest, and the next rectangle can begin. A machine that
+   stops this thread for long may have nothing left to drop, but not each time. */
+Test(pool, prefault_ends) {
+  const int64_t bytes = 256 * MIB;
+  sgemm_host__pool *pool = sgemm_host__pool_make(3);
+  int i, dropped = 0;
+  sgemm_host__pool_prefault_end(NULL);
+  sgemm_host__pool_prefault_end(pool);
+  for (i = 0; i < 20; i++) {
+    char *memory = fresh(bytes);
+    const sgemm_host__copy area = area_of(memory, bytes, bytes, 1);
+    sgemm_host__pool_prefault(pool, &area);
+    cr_assert(become_present(memory + bytes - 4 * MIB, 4 * MIB, 1));
+    sgemm_host__pool_prefault_end(pool);
+    nothing_goes_on(memory + bytes - 32 * MIB, 32 * MIB);
+    dropped += present(memory, 4 * MIB) == 0;
+    munmap(memory, (size_t)bytes);
+  }
+  cr_assert(dropped > 0, "the end prefaults all that is left");
+  sgemm_host__pool_drop(pool);
+}
+
+/* Memory that cannot be written or is not mapped ends the prefaulting, and has no other effect: not on its contents,
+   and not on the next rectangle or copy. */
+Test(pool, prefault_is_refused) {
+  const int64_t bytes = 8 * MIB;
+  sgemm_host__pool *pool = sgemm_host__pool_make(2);
+  int unmapped;
+  for (unmapped = 0; unmapped < 2; unmapped++) {
+    char *memory = fresh(bytes), *end = memory + bytes - 4 * MIB;
+    const sgemm_host__copy area = area_of(memory, bytes, bytes, 1), good = area_of(memory, bytes / 2, bytes / 2, 1);
+    end[0] = 3;
+    cr_assert((unmapped ? munmap(end, 4 * MIB) : mprotect(end, 4 * MIB, PROT_READ)) == 0);
+    sgemm_host__pool_prefault(pool, &area);
+    nap(20);
+    sgemm_host__pool_prefault_end(pool);
+    cr_assert(present(memory, 4 * MIB) == 0, "went on after an error");
+    cr_assert(unmapped || (end[0] == 3 && end[1] == 0 && present(end, 4 * MIB) == 1));
+    sgemm_host__pool_prefault(pool, &good);
+    cr_assert(become_present(memory, 4 * MIB, 4 * MIB / page_bytes()));
+    sgemm_host__pool_prefault_end(pool);
+    munmap(memory, (size_t)bytes);
+  }
+  sgemm_host__pool_drop(pool);
+}
+
 /* ---- Without a GPU ----------------------------------------------------------------------------------------------- */
 
 #if defined(MACHINE_CUDA)
@@ -556,7 +775,8 @@ ReportHook(PRE_ALL)(struct criterion_test_set *tests) {
   fprintf(stderr, "no GPU: the tests that need one are skipped\n");
   FOREACH_SET(struct criterion_suite_set * suite, tests->suites) {
     FOREACH_SET(struct criterion_test * test, suite->tests) {
-      if (strcmp(test->category, "plan") != 0 && strcmp(test->category, "queue") != 0)
+      if (strcmp(test->category, "plan") != 0 && strcmp(test->category, "queue") != 0 &&
+          strcmp(test->category, "pool") != 0)
         test->data->disabled = true;
     }
   }
@@ -581,6 +801,101 @@ Test(calls, thousand) {
 #endif
   }
   nothing_is_left();
+}
+
+/* ---- Pages of C -------------------------------------------------------------------------------------------------- */
+
+/* A call with a fresh C of m rows of 4 KiB, and its callback, which cancels the call after the first tile, of 64 x 64.
+   */
+typedef struct fresh_call {
+  problem q;
+  char *C;
+  int64_t bytes;
+  int waits, prefaulted; /* the callback waits until all of C is present; 1: it is */
+} fresh_call;
+
+static int cancel_first(void *context, const sgemm_host_progress *now) {
+  fresh_call *f = (fresh_call *)context;
+  (void)now;
+  f->prefaulted = f->waits && become_present(f->C, f->bytes, f->bytes / page_bytes());
+  return 1;
+}
+
+static void run_fresh(fresh_call *f, int order, int64_t m, float beta, int waits) {
+  f->q = problem_of(order, SGEMM_N, SGEMM_N, order == SGEMM_ROW_MAJOR ? m : 1024, order == SGEMM_ROW_MAJOR ? 1024 : m,
+                    1, 1.0f, beta);
+  f->bytes = 4096 * m;
+  f->C = fresh(f->bytes);
+  f->waits = waits;
+  f->q.p.A = (float *)calloc((size_t)m, 4);
+  f->q.p.B = (float *)calloc((size_t)m, 4);
+  f->q.p.C = (float *)f->C;
+  f->q.o.block = 64;
+  f->q.o.threads = 2;
+  f->q.o.staging_bytes = MIB;
+  f->q.o.progress = cancel_first;
+  f->q.o.context = f;
+  cr_assert(run(&f->q) == SGEMM_HOST_CANCELLED);
+}
+
+static void release_fresh(fresh_call *f) {
+  free((void *)f->q.p.A);
+  free((void *)f->q.p.B);
+  munmap(f->C, (size_t)f->bytes);
+}
+
+/* With beta = 0 every page of C becomes present while the first tiles are computed. */
+Test(pages, of_c_become_present) {
+  int order;
+  for (order = SGEMM_ROW_MAJOR; order <= SGEMM_COL_MAJOR; order++) {
+    fresh_call f;
+    run_fresh(&f, order, 2048, 0.0f, 1);
+    cr_assert(f.prefaulted, "%lld of %lld KiB", (long long)present(f.C, f.bytes) * page_bytes() / 1024,
+              (long long)f.bytes / 1024);
+    release_fresh(&f);
+  }
+}
+
+/* A C that is read, a small C and a C in pinned memory are not prefaulted: pages far behind the first tiles are absent.
+   */
+Test(pages, of_other_c_stay_absent) {
+  static const struct {
+    int64_t m;
+    float beta;
+    int pinned;
+  } cases[] = {{2048, 1.0f, 0}, {1000, 0.0f, 0}, {2048, 0.0f, 1}};
+  unsigned i;
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fresh_call f;
+#if defined(MACHINE_CUDA)
+    if (cases[i].pinned) /* pinned memory of CUDA is always present */
+      continue;
+#else
+    fake.pinned = cases[i].pinned;
+#endif
+    run_fresh(&f, SGEMM_ROW_MAJOR, cases[i].m, cases[i].beta, 0);
+    cr_assert(present(f.C + f.bytes / 2, f.bytes / 2) == 0, "case %u", i);
+    release_fresh(&f);
+  }
+}
+
+/* A call that ends before all of C is present leaves no thread that works on C. */
+Test(pages, are_left_alone_after_the_call) {
+  int i;
+  for (i = 0; i < 10; i++) {
+    fresh_call f;
+    run_fresh(&f, SGEMM_ROW_MAJOR, 65536, 0.0f, 0);
+    nothing_goes_on(f.C, f.bytes);
+    release_fresh(&f);
+  }
+}
+
+/* The result of a call whose C is prefaulted, with padding and without fresh memory. */
+Test(pages, with_content) {
+  problem q = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1100, 1000, 3, 1.0f, 0.0f);
+  make(&q);
+  check_done(&q);
+  release(&q);
 }
 
 #if !defined(MACHINE_CUDA)

@@ -6,6 +6,7 @@
 
 enum { THREADS = 8, MOST_THREADS = 256, LEAST_STAGING = SGEMM_HOST__STAGINGS * 4096 };
 static const int64_t STAGING = (int64_t)96 << 20;
+static const int64_t LEAST_PREFAULT = (int64_t)4 << 20;
 
 const char *sgemm_host_error_string(int status) {
   switch (status) {
@@ -208,6 +209,23 @@ static void run_threads(sgemm_host__call *call, const lanes *l) {
     pthread_join(i % 2 == 0 ? l->lane[(i + 1) / 2]->store_thread : l->lane[(i + 1) / 2]->run_thread, NULL);
 }
 
+/* Begins to prefault C. In newly allocated memory no page of C is there, and faults would take the time of the store,
+   which at the end of a call nothing hides. With beta != 0 C is read, so its pages are there. A C of less than 4 MiB is
+   left to the store, because it is few windows for many threads. The pool of the first lane prefaults for all lanes: a
+   lane learns from the queue which rows it stores, tile by tile. */
+static void begin_prefault(const sgemm_host__call *call, const lanes *l) {
+  const sgemm_params *p = &call->p;
+  sgemm_host__copy area;
+  if (!call->staged_c || p->beta != 0.0f || 4 * p->m * p->n < LEAST_PREFAULT)
+    return;
+  memset(&area, 0, sizeof area);
+  area.to = (char *)p->C;
+  area.to_pitch = 4 * (size_t)p->ldc;
+  area.width = 4 * (size_t)p->n;
+  area.rows = p->m;
+  sgemm_host__pool_prefault(l->lane[0]->pool, &area);
+}
+
 /* Waits for what is still in the streams. After an error copies may be on their way, and they must not outlive the call
    or the lane. */
 static void settle(sgemm_host__call *call, const lanes *l) {
@@ -235,7 +253,9 @@ static int compute(sgemm_host__call *call, const lanes *l) {
     return SGEMM_HOST_ERROR_HOST_MEMORY;
   pthread_mutex_init(&call->lock, NULL);
   pthread_cond_init(&call->changed, NULL);
+  begin_prefault(call, l);
   run_threads(call, l);
+  sgemm_host__pool_prefault_end(l->lane[0]->pool); /* the caller may free C when the call returns */
   settle(call, l);
   pthread_cond_destroy(&call->changed);
   pthread_mutex_destroy(&call->lock);

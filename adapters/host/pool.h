@@ -1,4 +1,4 @@
-/* pool.h: threads that copy rectangles of host memory. */
+/* pool.h: threads that copy rectangles of host memory, and prefault the pages of one while there is nothing to copy. */
 #ifndef SGEMM_HOST_POOL_H
 #define SGEMM_HOST_POOL_H
 
@@ -18,5 +18,15 @@ void sgemm_host__pool_drop(sgemm_host__pool *pool);
    by any thread. */
 int sgemm_host__pool_begin(sgemm_host__pool *pool, const sgemm_host__copy *copy);
 void sgemm_host__pool_wait(sgemm_host__pool *pool, int job);
+
+/* Begins to prefault a rectangle: the threads make the pages that overlap its side `to` present and writable, so that a
+   later copy to it does not fault page by page. Contents do not change, and `from` is not used. A thread prefaults only
+   while every copy is taken, and a thread in wait() never does. This is a hint: it has no effect if the pool has no
+   threads beside the one that waits, or if the system refuses. A pool prefaults one rectangle at a time. */
+void sgemm_host__pool_prefault(sgemm_host__pool *pool, const sgemm_host__copy *area);
+
+/* Ends it: drops what no thread has begun and waits for the rest. After that the memory may be freed. Returns at once
+   if nothing was begun, or for NULL. */
+void sgemm_host__pool_prefault_end(sgemm_host__pool *pool);
 
 #endif /* SGEMM_HOST_POOL_H */
