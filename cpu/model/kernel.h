@@ -59,7 +59,6 @@ static inline void sgemm__setmaxnreg_producer(void) {}
 
 /* ---- Arithmetic -------------------------------------------------------------------------------------------------- */
 
-static inline float sgemm__add(float a, float b) { return a + b; }
 static inline float sgemm__multiply(float a, float b) { return a * b; }
 static inline float sgemm__reciprocal(float x) { return 1.0f / x; }
 static inline float sgemm__fma(float a, float b, float c) {

@@ -145,8 +145,7 @@ SGEMM__DEVICE float sgemm__load_cluster(const float *p, uint32_t rank) {
   return x;
 }
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
-/* A sum and a product that are rounded, and not part of an FMA. */
-SGEMM__DEVICE float sgemm__add(float a, float b) { return __fadd_rn(a, b); }
+/* A product that is rounded, and not part of an FMA. */
 SGEMM__DEVICE float sgemm__multiply(float a, float b) { return __fmul_rn(a, b); }
 /* 1 / x, at most 1 ulp (PTX ISA, "rcp"). */
 SGEMM__DEVICE float sgemm__reciprocal(float x) {

@@ -43,8 +43,8 @@ SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape
 /* Sums the results over the sliced-K groups and then over the blocks of the cluster, and stores them to C. The sums use
    slice_k * BM * BN floats of shared memory, in place of tiles that have been multiplied. One sliced-K group sums each
    output vector; with more groups than vectors, every slice_stride-th group sums one. Then one block of the cluster
-   sums each output vector. The loops are unrolled by at most 2: their code runs once, and instruction-cache misses cost
-   more than its execution (docs/notebook/tile_ends.md, "The ends of tiles"). */
+   sums each output vector. The loops are not unrolled: their code runs once, and instruction-cache misses cost more
+   than its execution (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                            const sgemm__tile_position *at, const sgemm__thread_tile *own,
                                            const sgemm__k_split *split, float *shared, const float *acc) {
@@ -59,7 +59,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
   for (vector = 0; vector < vectors; vector++)
     sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, split->slice), acc + vector * 4);
   sgemm__barrier();
-  SGEMM__UNROLL_BY(2)
+  SGEMM__UNROLL_BY(1)
   for (vector = first; vector < vectors; vector += step)
     sgemm__reduce_slices(p, s, tile, at, own, split, shared, vector);
   if (split->cluster_k > 1) {
