@@ -357,6 +357,16 @@ SGEMM__GLOBAL(tensor_without_commit, 128, 1, sgemm__args) {
   tensor_product(&args, tile, barriers, 0);
 }
 
+SGEMM__GLOBAL(mma_unwritten, THREADS, 1, sgemm__args) {
+  SGEMM__SHARED_DYNAMIC(tile);
+  sgemm__fragment a, b;
+  float d[4];
+  sgemm__load_fragment_a(&a, (const char *)tile, 256);
+  sgemm__load_fragment_b(&b, (const char *)tile);
+  sgemm__mma(d, &a, &b, 0, 0, SGEMM_FORMAT_fp16x3);
+  sgemm__store_global(args.C + sgemm__thread(), d[0]);
+}
+
 /* Bytes of dynamic shared memory of a block: 12 floats a thread, the largest use of a kernel of this file. */
 enum { SHARED = 12 * THREADS * (int)sizeof(float) };
 
@@ -432,6 +442,7 @@ Test(model, divergence_on_every_schedule) {
 
 Test(model, unwritten_words) {
   int s;
+  expect_fault(mma_unwritten, 0, SGEMM_ERROR_UNWRITTEN, "thread 0: read of an unwritten word of tile[0]");
   for (s = 0; s < SCHEDULES; s++)
     expect_fault(unwritten, s, SGEMM_ERROR_UNWRITTEN, "block (2, 1, 0), thread 7: read of an unwritten word of Bs[69]");
   expect_fault(words_of_another_block, 0, SGEMM_ERROR_UNWRITTEN,
@@ -542,23 +553,30 @@ Test(model, tensor_cores_multiply) {
   cr_assert(isnan(c[0]) && isnan(c[4095]));
 }
 
-/* Each product is truncated 25 bits below the largest exponent, and the sum to 24 bits, toward zero. */
+/* Each product is truncated 25 bits below the largest exponent, and the sum to 24 bits, toward zero. A product of zeros
+   has a small exponent. */
 Test(model, tensor_cores_truncate) {
   static const struct {
-    double first, others; /* one product, and each of 8 others */
-    double want;          /* the result of the first instruction */
-  } cases[] = {{1.0, 0x1p-25, 1.0 + 0x1p-22},    {1.0, 0x1p-26, 1.0},
-               {-1.0, -0x1p-25, -1.0 - 0x1p-22}, {1.0, -0x1p-26, 1.0},
-               {1.0, 0x1.8p-25, 1.0 + 0x1p-22},  {0x1p-20, 0.0, 0x1p-20}};
+    double first, others; /* one product, and each of `count` others */
+    int count;
+    double want; /* the result of the first instruction */
+  } cases[] = {{1.0, 0x1p-25, 8, 1.0 + 0x1p-22},
+               {1.0, 0x1p-26, 8, 1.0},
+               {-1.0, -0x1p-25, 8, -1.0 - 0x1p-22},
+               {1.0, -0x1p-26, 8, 1.0},
+               {1.0, 0x1.8p-25, 8, 1.0 + 0x1p-22},
+               {0x1p-30, 0.0, 8, 0x1p-30},
+               {1.0, 0x1p-25, 3, 1.0},
+               {-1.0, -0x1p-25, 3, -1.0}};
   static uint16_t a[1024] __attribute__((aligned(16))), b[1024] __attribute__((aligned(16)));
   static float c[64 * 64];
   int i, k;
-  for (i = 0; i < 6; i++) {
+  for (i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
     memset(a, 0, sizeof a);
     memset(b, 0, sizeof b);
-    a[offset_of(i, 0)] = fp16(cases[i].first);
-    b[offset_of(5, 0)] = fp16(1.0);
-    for (k = 1; k < 9; k++) {
+    a[offset_of(i, 0)] = fp16(cases[i].first * 0x1p10);
+    b[offset_of(5, 0)] = fp16(0x1p-10);
+    for (k = 1; k <= cases[i].count; k++) {
       a[offset_of(i, k)] = fp16(cases[i].others * 0x1p13);
       b[offset_of(5, k)] = fp16(0x1p-13);
     }

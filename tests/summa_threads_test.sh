@@ -10,9 +10,9 @@ for header in cuda_runtime nccl; do echo '#include "tests/fake_nccl.h"' > fake/$
 flags=(-std=c11 -O1 -Wall -Wextra -Werror -I"$root" -Ifake)
 sanitizers=(-g -fsanitize=address,undefined -fno-sanitize-recover=all)
 wrap=-Wl,--wrap=pthread_barrier_init,--wrap=pthread_barrier_wait
-# objects SUFFIX OPTION...
+# objects SUFFIX OPTION...: the stage has small blocks, because the CPU model makes a stack for each thread of a block.
 objects() {
-  gcc -std=c11 -O2 -ffp-contract=off "${@:2}" -DSGEMM_CPU=1 -DSGEMM_STAGE=naive -I"$root" -c "$root/cpu/sgemm.c" \
+  gcc -std=c11 -O1 -ffp-contract=off "${@:2}" -DSGEMM_CPU=1 -DSGEMM_STAGE=direct -I"$root" -c "$root/cpu/sgemm.c" \
     -o "sgemm$1.o" &&
     gcc "${flags[@]}" "${@:2}" -c "$root/tests/fake_nccl.c" -o "fake_nccl$1.o"
 }

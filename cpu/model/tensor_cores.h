@@ -49,37 +49,45 @@ static inline sgemm__matrix_descriptor sgemm__matrix_descriptor_advance(sgemm__m
   return m;
 }
 
-/* The significands and exponents of 16 elements, k = 0 to 15, of a row. Element k is significand[k] * 2^(exponent[k] -
-   fraction), where `fraction` is the number of fraction bits of the format. The exponent of 0 is -126. */
+/* The values and exponents of 16 elements, k = 0 to 15, of a row. The exponent of 0 is -126, of a subnormal element that
+   of the smallest normal one. */
 typedef struct sgemm__cpu_decoded {
-  int32_t significand[16], exponent[16];
+  double value[16]; /* of NaN and Inf: any number */
+  int32_t exponent[16];
 } sgemm__cpu_decoded;
 
 enum { SGEMM__CPU_NONFINITE = 4096 }; /* exponent of NaN and Inf, above all sums of two finite exponents */
 
-/* Fraction bits of the 16-bit terms of a format. */
-static inline int sgemm__cpu_fraction(int format) { return format == SGEMM_FORMAT_fp16x3 ? 10 : 7; }
+/* Returns 2^n for a normal double. The inner loops below multiply by it, because ldexp() takes longer. */
+static inline double sgemm__cpu_power_of_two(int32_t n) {
+  const uint64_t bits = (uint64_t)(1023 + n) << 52;
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
 
 /* Decodes 16 elements of a row of an operand, and requires that they are written. */
 static inline void sgemm__cpu_decode(sgemm__cpu_decoded *x, sgemm__matrix_descriptor m, int row, int format) {
-  const int fraction = sgemm__cpu_fraction(format), bias = format == SGEMM_FORMAT_fp16x3 ? 15 : 127;
+  const int fraction = format == SGEMM_FORMAT_fp16x3 ? 10 : 7; /* bits */
+  const int bias = format == SGEMM_FORMAT_fp16x3 ? 15 : 127;
   const char *at = m.first + row / 8 * m.group_bytes + row % 8 * 16;
+  uint16_t bits[16];
   int k;
-  for (k = 0; k < 16; k++) {
-    const char *p = at + k / 8 * 128 + k % 8 / 2 * 4;
+  memcpy(bits, at, 16);
+  memcpy(bits + 8, at + 128, 16);
+  for (k = 0; k < 16; k += 2) {
     uint32_t word;
-    int32_t exponent, significand;
-    memcpy(&word, p, sizeof word);
+    memcpy(&word, bits + k, sizeof word);
     if (word == SGEMM__CPU_UNWRITTEN)
-      sgemm__cpu_abort_unwritten((const float *)p);
-    word = word >> k % 2 * 16 & 0xffff;
-    exponent = (int32_t)(word >> fraction) & (2 * bias + 1);
-    significand = (int32_t)(word & ((1u << fraction) - 1)) | (exponent > 0) << fraction;
-    x->significand[k] = word >> 15 ? -significand : significand;
+      sgemm__cpu_abort_unwritten((const float *)(at + k / 8 * 128 + k % 8 * 2));
+  }
+  for (k = 0; k < 16; k++) {
+    const int32_t exponent = bits[k] >> fraction & (2 * bias + 1), normal = exponent > 0, negative = bits[k] >> 15;
+    const int32_t significand = (bits[k] & ((1 << fraction) - 1)) | normal << fraction;
     x->exponent[k] = significand == 0           ? -126
                      : exponent == 2 * bias + 1 ? SGEMM__CPU_NONFINITE
-                     : exponent > 0             ? exponent - bias
-                                                : 1 - bias;
+                                                : exponent + !normal - bias;
+    x->value[k] = (1 - 2 * negative) * significand * sgemm__cpu_power_of_two(x->exponent[k] - fraction);
   }
 }
 
@@ -90,12 +98,10 @@ static inline void sgemm__cpu_decode(sgemm__cpu_decoded *x, sgemm__matrix_descri
    is the sum of the exponents of its factors, so its significand is below 4. Source: MMA-Sim, nv_fused_dot_add,
    https://github.com/microsoft/MMA-Sim. Returns NaN if a summand is NaN or Inf, and need not tell the two apart: the
    guard of the tensor modes keeps both from every result. */
-static inline float sgemm__cpu_dot(const sgemm__cpu_decoded *a, const sgemm__cpu_decoded *b, float c, int fraction) {
+static inline float sgemm__cpu_dot(const sgemm__cpu_decoded *a, const sgemm__cpu_decoded *b, float c) {
   const uint32_t bits = sgemm__bits_of(c), magnitude = bits & 0x7fffffff;
-  const int32_t c_exponent = magnitude >> 23 > 0 ? (int32_t)(magnitude >> 23) - 127 : -126;
-  int32_t largest = c_exponent, shift;
-  int64_t sum;
-  double exact;
+  int32_t largest = magnitude >> 23 > 0 ? (int32_t)(magnitude >> 23) - 127 : -126, sum = 0;
+  double scale, exact;
   float result;
   int k;
   for (k = 0; k < 16; k++) {
@@ -104,18 +110,12 @@ static inline float sgemm__cpu_dot(const sgemm__cpu_decoded *a, const sgemm__cpu
   }
   if (largest > SGEMM__CPU_NONFINITE / 2 || magnitude >= 0x7f800000)
     return NAN;
-  shift = largest - c_exponent < 31 ? largest - c_exponent : 31;
-  sum = (int64_t)(((magnitude & 0x7fffff) | (uint32_t)(magnitude >> 23 > 0) << 23) << 2 >> shift);
-  sum = bits >> 31 ? -sum : sum;
-  for (k = 0; k < 16; k++) {
-    const int32_t product = a->significand[k] * b->significand[k];
-    const int32_t below = largest - a->exponent[k] - b->exponent[k];
-    const int32_t truncated = (product < 0 ? -product : product) << (25 - 2 * fraction) >> (below < 31 ? below : 31);
-    sum += product < 0 ? -truncated : truncated;
-  }
-  exact = ldexp((double)sum, largest - 25);
+  scale = sgemm__cpu_power_of_two(25 - largest);
+  for (k = 0; k < 16; k++) /* Conversions to integers truncate. A scaled product is below 2^27, so 16 fit in 32 bits. */
+    sum += (int32_t)(a->value[k] * b->value[k] * scale);
+  exact = ((double)sum + (int32_t)(c * scale)) * sgemm__cpu_power_of_two(largest - 25);
   result = (float)exact;
-  return fabs((double)result) > fabs(exact) ? nextafterf(result, 0.0f) : result;
+  return sgemm__float_of(sgemm__bits_of(result) - (fabs((double)result) > fabs(exact))); /* 1 ulp nearer to 0 */
 }
 
 /* ---- wgmma ------------------------------------------------------------------------------------------------------- */
@@ -151,7 +151,6 @@ static inline void sgemm__wgmma_wait(float *d, int count) {
   sgemm__cpu_suspend(NULL, 0);
   for (i = 0; i < f->committed_products; i++) {
     const sgemm__cpu_product *p = &f->products[i];
-    const int fraction = sgemm__cpu_fraction(p->format);
     sgemm__cpu_decoded a0, a8, b;
     sgemm__cpu_decode(&a0, p->a, row, p->format);
     sgemm__cpu_decode(&a8, p->a, row + 8, p->format);
@@ -159,8 +158,8 @@ static inline void sgemm__wgmma_wait(float *d, int count) {
       for (j = 0; j < 2; j++) {
         float *x = p->d + g * 4 + j;
         sgemm__cpu_decode(&b, p->b, g * 8 + col + j, p->format);
-        x[0] = sgemm__cpu_dot(&a0, &b, p->add ? x[0] : 0.0f, fraction);
-        x[2] = sgemm__cpu_dot(&a8, &b, p->add ? x[2] : 0.0f, fraction);
+        x[0] = sgemm__cpu_dot(&a0, &b, p->add ? x[0] : 0.0f);
+        x[2] = sgemm__cpu_dot(&a8, &b, p->add ? x[2] : 0.0f);
       }
   }
   memmove(f->products, f->products + f->committed_products,
@@ -186,15 +185,15 @@ static inline void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) { s
 /* Rounds as wgmma does. */
 static inline void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
                               int format) {
-  const int row = sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2, fraction = sgemm__cpu_fraction(format);
+  const int row = sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2;
   sgemm__cpu_decoded a0, a8, b0;
   int j;
   sgemm__cpu_decode(&a0, *a, row, format);
   sgemm__cpu_decode(&a8, *a, row + 8, format);
   for (j = 0; j < 2; j++) {
     sgemm__cpu_decode(&b0, sgemm__matrix_descriptor_advance(*b, half * 256), col + j, format);
-    d[j] = sgemm__cpu_dot(&a0, &b0, add ? d[j] : 0.0f, fraction);
-    d[2 + j] = sgemm__cpu_dot(&a8, &b0, add ? d[2 + j] : 0.0f, fraction);
+    d[j] = sgemm__cpu_dot(&a0, &b0, add ? d[j] : 0.0f);
+    d[2 + j] = sgemm__cpu_dot(&a8, &b0, add ? d[2 + j] : 0.0f);
   }
 }
 
