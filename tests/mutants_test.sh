@@ -54,9 +54,10 @@ for stage, test, suite, name, why, edited in picked[len(picked) * shard // shard
     print(name, stage, test, suite, why)
 PYTHON
 
-# options STAGE: the compiler options of a build. -O1, because most mutants run for 1 to 2 seconds.
+# options STAGE: the compiler options of a build. Building and running the mutants takes 17 % longer with -O1 than with -Og,
+# and 60 % longer with -O0.
 options() {
-  echo -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1
+  echo -std=c11 -Og -ffp-contract=off -DSGEMM_CPU=1
   [ "$1" = production ] || echo "-DSGEMM_STAGE=$1"
 }
 
