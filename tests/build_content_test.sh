@@ -86,6 +86,7 @@ with nvcc notices "sm_90, a part without the host" 0 -arch=compute_90 -DSGEMM_ST
 
 if [ "$full" != 0 ]; then
   with nvcc ptx all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
+  fast= # production is compiled as for a user, so that an error of the optimiser on an architecture is found
   for arch in 75 80 86 89 90a 100 120; do
     rows='$3 == 1'
     [ "$arch" != 75 ] || rows='$3 != 0'
