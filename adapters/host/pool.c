@@ -42,8 +42,8 @@ typedef struct prefault {
 
 struct sgemm_host__pool {
   pthread_mutex_t lock;
-  pthread_cond_t work,
-      done; /* there are rows or windows to take; a job or the prefaulting is done, or a job's place is free */
+  pthread_cond_t work; /* there are rows or windows to take */
+  pthread_cond_t done; /* a job or the prefaulting is done, or a job's place is free */
   job jobs[SGEMM_HOST__JOBS];
   prefault prefault;
   uint64_t number;

@@ -12,7 +12,7 @@ SGEMM__DEVICE float sgemm_tanh(float x) { return tanhf(x); }
 /* 2^(v + rest) for v <= 0 and a rest far below 1; 0 for v < -126, whatever the rest is. The nearest whole number to v
    goes to the exponent, and a polynomial of degree 6 computes 2 to the remainder, in [-0.5, 0.5], with a relative error
    of 2e-9 (interpolation in Chebyshev points). ex2.approx has errors of 2.06 ulp there (measured), which with the
-   roundings of a sigmoid are more than 4 ulp. */
+   roundings of a sigmoid are more than 4 ulp. For NaN the result can be a number, because its bits are added to. */
 SGEMM__DEVICE float sgemm__power_of_2(float v, float rest) {
   const float shift = 12582912.0f; /* 1.5 * 2^23: the last places of v + shift are the whole number */
   const float shifted = v + shift, x = (v - (shifted - shift)) + rest;
