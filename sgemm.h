@@ -332,7 +332,7 @@ typedef struct sgemm_device {
   char name[64];
   int major, minor;    /* compute capability */
   int code_arch;       /* 10 * major + minor of the compiled kernels that run, at most the GPU's; 0: unknown */
-  int has_sm90a_code;  /* 1: the kernels that run are sm_90a code, as the stage tma and the engine wgmma need */
+  int has_sm90a_code;  /* 1: the kernels that run are sm_90a code: tma has a producer warpgroup, and wgmma runs */
   int multiprocessors; /* SMs */
   int lanes;           /* fp32 FMA lanes of an SM: 64 or 128 */
   int clock_mhz;       /* highest SM clock in MHz */
@@ -360,7 +360,7 @@ typedef struct sgemm_variant_info {
   int bufs;            /* tiles of each operand in shared memory at a time */
   int slice_k;         /* sliced-K: parts into which a block divides each tile's k */
   int cluster_split_k; /* 1: the blocks of a cluster may divide a tile's k */
-  int uses_tma;        /* 1: TMA copies the operands by tensor maps, after packing where needed; sm_90a only */
+  int uses_tma;        /* 1: TMA copies the operands by tensor maps, after packing where needed; from sm_90 on */
   int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */

@@ -162,7 +162,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 
 /* Threads of a kernel's block, for its launch bounds. */
 #define SGEMM__LAUNCH_THREADS(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, ...)                                \
-  SGEMM__BLOCK_THREADS(SGEMM__USES_TMA_##stage, BM, BN, TM, TN, slice_k)
+  SGEMM__BLOCK_THREADS(SGEMM__USES_TMA_##stage &&SGEMM__HAS_SM90A, BM, BN, TM, TN, slice_k)
 
 /* Rules of every stage. */
 #define SGEMM__RULES(name, blocks)                                                                                     \
@@ -194,6 +194,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #include "sgemm/stages/pack.cuh"
 #include "sgemm/stages/stream_k.cuh"
 #include "sgemm/stages/tma_lanes.cuh"
+#include "sgemm/stages/tma_copies.cuh"
 #include "sgemm/stages/tma.cuh"
 #if SGEMM__PART_HOST
 #include "sgemm/stages/split_k_reduce.cuh"

@@ -5,7 +5,7 @@
 #   native          the GPUs of this machine. Without a GPU: the default, with a warning.
 #   all, all-major  the architectures of this nvcc from 75 on, or only 75 and those that end in 0, and PTX of the highest. The
 #                   values of CMake and nvcc lack 90a.
-#   90              90a-real;90-virtual: sm_90 lacks tma and wgmma, and sm_90a has no use beside Hopper, the only GPUs of compute
+#   90              90a-real;90-virtual: sm_90 lacks wgmma, and sm_90a has no use beside Hopper, the only GPUs of compute
 #                   capability 9.0. Later GPUs compile the PTX of compute_90 when they load it.
 #   90-real         90a-real
 #   90-virtual      90a-real;90-virtual

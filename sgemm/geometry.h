@@ -34,10 +34,12 @@ enum {
 #undef SGEMM__X
 };
 
-/* SGEMM__THREADS: threads of a block that compute results. SGEMM__BLOCK_THREADS: all threads of a block, in tma with
-   the 128 of the producer warpgroup. */
+/* SGEMM__THREADS: threads of a block that compute results. SGEMM__BLOCK_THREADS: all threads of a block, with the
+   producer warpgroup of tma in code for sm_90a. */
+#define SGEMM__PRODUCER_THREADS 128
 #define SGEMM__THREADS(BM, BN, TM, TN, slice_k) ((BM) / (TM) * ((BN) / (TN)) * (slice_k))
-#define SGEMM__BLOCK_THREADS(tma, BM, BN, TM, TN, slice_k) (SGEMM__THREADS(BM, BN, TM, TN, slice_k) + 128 * (tma))
+#define SGEMM__BLOCK_THREADS(producer, BM, BN, TM, TN, slice_k)                                                        \
+  (SGEMM__THREADS(BM, BN, TM, TN, slice_k) + SGEMM__PRODUCER_THREADS * (producer))
 
 /* SGEMM__SHARED_BYTES: bytes of dynamic shared memory of a block. It holds the tiles of pipelines (bufs >= 3), and in
    splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no padding. In gemv, which

@@ -114,6 +114,12 @@ static inline sgemm_occupancy sgemm_occupancy_of(const sgemm_device *d, int thre
   return r;
 }
 
+/* Threads of a block of a variant's kernels in the code that a device runs. Blocks of tma have a producer warpgroup, 128
+   threads, in code for sm_90a alone. */
+static inline int sgemm_variant_threads(const sgemm_variant_info *variant, const sgemm_device *device) {
+  return variant->threads - (variant->uses_tma && !device->has_sm90a_code ? 128 : 0);
+}
+
 /* Occupancy of a variant's kernel on a device, from the kernel's resources on the current device. Errors: those of
    sgemm_kernel_resources(). */
 static inline sgemm_status sgemm_variant_occupancy(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b,
@@ -122,7 +128,7 @@ static inline sgemm_status sgemm_variant_occupancy(sgemm_variant variant, sgemm_
   int64_t shared, local;
   const sgemm_status status = sgemm_kernel_resources(variant, op_a, op_b, &registers, &shared, &local);
   if (status == SGEMM_SUCCESS)
-    *out = sgemm_occupancy_of(device, sgemm_variant_get(variant)->threads, registers, shared);
+    *out = sgemm_occupancy_of(device, sgemm_variant_threads(sgemm_variant_get(variant), device), registers, shared);
   return status;
 }
 

@@ -11,7 +11,7 @@
 /* Stages in reading order, one idea each. Columns:
      stage      [symbol] its kernels come from the file of sgemm/stages that defines SGEMM__KERNEL_<stage>
      cluster_k  1: the blocks of a thread block cluster may divide a tile's k (sm_90 and later)
-     tma        1: TMA copies the operands by tensor maps (sm_90a only)
+     tma        1: TMA copies the operands by tensor maps (sm_90 and later)
      idea       ["sentence"]
     stage          cluster_k tma idea */
 // clang-format off

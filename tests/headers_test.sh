@@ -50,6 +50,7 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
   bits |= sgemm_bound_at(6.0, 2.0, 3.0);
   bits |= sgemm_metrics_print(file, sgemm_status_string(SGEMM_SUCCESS), &metrics);
   bits |= sgemm_variant_occupancy(first, SGEMM_N, SGEMM_N, device, &occupancy);
+  bits |= sgemm_variant_threads(sgemm_variant_get(first), device);
   bits |= sgemm_check(&p) | sgemm_check(&col) | *sgemm_error_string(SGEMM_SUCCESS);
   bits |= sgemm_kernel_resources(first, SGEMM_N, SGEMM_N, &registers, &shared, &local);
   bits |= sgemm_compiled(first) | sgemm_tensor_compiled();

@@ -377,7 +377,7 @@ Test(occupancy, worked_examples) {
 }
 
 Test(occupancy, of_a_variant) {
-  const sgemm_device d = h200();
+  sgemm_device d = h200();
   sgemm_occupancy o = {-1, -1, -1.0, SGEMM_LIMIT_THREADS};
   int v;
   resources_status = SGEMM_ERROR_UNAVAILABLE;
@@ -385,10 +385,14 @@ Test(occupancy, of_a_variant) {
   cr_assert(o.blocks == -1, "untouched on error");
   resources_status = SGEMM_SUCCESS;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-    const sgemm_occupancy want = sgemm_occupancy_of(&d, sgemm_variant_get((sgemm_variant)v)->threads, 128, 16384);
-    cr_assert(sgemm_variant_occupancy((sgemm_variant)v, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_SUCCESS);
-    cr_assert(o.blocks == want.blocks && o.warps == want.warps && o.limit == want.limit, "%s",
-              sgemm_variant_get((sgemm_variant)v)->name);
+    const sgemm_variant_info *r = sgemm_variant_get((sgemm_variant)v);
+    for (d.has_sm90a_code = 0; d.has_sm90a_code <= 1; d.has_sm90a_code++) {
+      const int threads = r->uses_tma && !d.has_sm90a_code ? r->threads - 128 : r->threads;
+      const sgemm_occupancy want = sgemm_occupancy_of(&d, threads, 128, 16384);
+      cr_assert(sgemm_variant_threads(r, &d) == threads, "%s", r->name);
+      cr_assert(sgemm_variant_occupancy((sgemm_variant)v, SGEMM_N, SGEMM_N, &d, &o) == SGEMM_SUCCESS);
+      cr_assert(o.blocks == want.blocks && o.warps == want.warps && o.limit == want.limit, "%s", r->name);
+    }
   }
 }
 
@@ -554,7 +558,8 @@ static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, in
   cr_assert(!repacks || launched[0].kernel == SGEMM__PACK);
   cr_assert(launched[repacks].kernel == (int)plan->variant && launched[repacks].grid.x == blocks &&
                 launched[repacks].grid.shared == (unsigned)v->shared &&
-                launched[repacks].grid.threads == (unsigned)v->threads && launched[repacks].args.batch == p->batch,
+                launched[repacks].grid.threads == (unsigned)sgemm_variant_threads(v, &current) &&
+                launched[repacks].args.batch == p->batch,
             "%s, shape %d, device %d: %u blocks, want %lld", entry, i, which, launched[repacks].grid.x,
             (long long)blocks);
   cr_assert(rest == 0 || launched[repacks + 1].kernel == SGEMM__REDUCE_STREAM_K);
@@ -613,7 +618,7 @@ Test(selection, selected_plans_run) {
                   "shape %d, device %d: %s with split_k %d", i, which, v->name, plan.split_k);
         cr_assert(plan.stream_k == 0 || (workspaces[w] > 0 && plan.stream_k > 1 && v->uses_tma),
                   "shape %d, device %d: %s with stream_k %d", i, which, v->name, plan.stream_k);
-        cr_assert(!v->uses_tma || d.has_sm90a_code, "shape %d, device %d: %s", i, which, v->name);
+        cr_assert(!v->uses_tma || d.code_arch >= 90, "shape %d, device %d: %s", i, which, v->name);
         cr_assert(sgemm_plan_workspace(&plan, &p) <= workspaces[w], "shape %d, device %d", i, which);
         cr_assert(v->shared <= d.shared_per_block, "shape %d, device %d: %s takes %d bytes of shared memory", i, which,
                   v->name, v->shared);

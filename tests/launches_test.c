@@ -403,6 +403,23 @@ Test(launches, nothing_to_compute) {
   cr_assert(sgemm_plan_launches(plan, p, device, encode, launches, capacity, count) == (status));                      \
   cr_assert(memcmp(list, untouched, sizeof list) == 0 && number == -1, #status)
 
+/* Only code for sm_90a has a producer warpgroup. */
+Test(launches, blocks_of_tma_have_a_producer_in_code_for_sm_90a) {
+  fixture f = fixture_of(SGEMM_N, SGEMM_N, 192, 128, 101);
+  const sgemm_plan plan = plan_of(SGEMM_tma_64x64x32_16x8, &f);
+  sgemm_device other = f.device;
+  sgemm_launch list[SGEMM_MAX_LAUNCHES];
+  int number = 0;
+  cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, encoder, list, SGEMM_MAX_LAUNCHES, &number) == SGEMM_SUCCESS);
+  cr_assert(list[number - 1].threads == 256, "sm_90a: %u threads", list[number - 1].threads);
+  other.has_sm90a_code = 0;
+  for (other.code_arch = 90; other.code_arch <= 120; other.code_arch += 10) {
+    cr_assert(sgemm_plan_launches(&plan, &f.p, &other, encoder, list, SGEMM_MAX_LAUNCHES, &number) == SGEMM_SUCCESS);
+    cr_assert(list[number - 1].threads == 128, "sm_%d: %u threads", other.code_arch, list[number - 1].threads);
+  }
+  fixture_free(&f);
+}
+
 Test(launches, errors) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 150, 140, 101);
   sgemm_launch list[SGEMM_MAX_LAUNCHES], untouched[SGEMM_MAX_LAUNCHES];
@@ -423,6 +440,7 @@ Test(launches, errors) {
   bad = plan;
   bad.repack_a = 0;
   REFUSED(SGEMM_ERROR_PLAN, &bad, &f.p, &f.device, encoder, list, 6, &number);
+  old.code_arch = 89;
   old.has_sm90a_code = 0;
   REFUSED(SGEMM_ERROR_PLAN, &plan, &f.p, &old, encoder, list, 6, &number);
   p.lda = 1;

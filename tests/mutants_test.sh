@@ -58,7 +58,11 @@ PYTHON
 # and 60 % longer with -O0.
 options() {
   echo -std=c11 -Og -ffp-contract=off -DSGEMM_CPU=1
-  [ "$1" = production ] || echo "-DSGEMM_STAGE=$1"
+  case $1 in
+    production) ;;
+    tma_sm90) echo -DSGEMM_STAGE=tma -DSGEMM_CPU_SM90=1 ;;
+    *) echo "-DSGEMM_STAGE=$1" ;;
+  esac
 }
 
 # test_object DIRECTORY STAGE TEST: compiles the test with the headers of the directory and prints the object's path.

@@ -113,9 +113,9 @@ static int open_subject(meter *m, subject s, const data *d, const options *o) {
 }
 static void close_subject(meter *m) { (void)m; }
 
-/* The plan of a subject. Production gets neither a workspace nor tma (has_sm90a_code is 0), so that one launch has all
-   counts. A variant of tma that packs an operand does so in an earlier launch, which is not counted. An epilogue runs
-   the plan of the plain call, so that the rest of its counts is the epilogue's own. */
+/* The plan of a subject. Production gets no workspace, so that one launch has all counts. A variant of tma that packs an
+   operand does so in an earlier launch, which is not counted. An epilogue runs the plan of the plain call, so that the
+   rest of its counts is the epilogue's own. */
 static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
   return is_production(s) ? sgemm_select(p, SGEMM_STAGE_ANY, &m->gpu.device) : sgemm_variant_plan((sgemm_variant)s, p);
 }

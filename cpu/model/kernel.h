@@ -21,6 +21,7 @@
 #define SGEMM__UNROLL
 #define SGEMM__UNROLL_BY(n)
 #define SGEMM__KERNEL_POINTER(name) name
+#define SGEMM__UNLIKELY(condition) (condition)
 
 /* Marks the end of an access that some lanes may skip: the counters need it. */
 static inline void sgemm__converge(void) { sgemm__count_converge(); }
@@ -35,6 +36,7 @@ static inline int sgemm__unconditional_prefetch(int faster) {
 /* ---- Indices ----------------------------------------------------------------------------------------------------- */
 
 static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
+static inline int sgemm__warp(void) { return sgemm__cpu->thread / 32; }
 static inline void sgemm__assume_thread_index(void) {}
 static inline int sgemm__elect_one(void) { return sgemm__cpu->thread % 32 == 0; }
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
@@ -49,7 +51,13 @@ static inline uint32_t sgemm__cluster_rank(void) { return (uint32_t)sgemm__cpu->
 static inline void sgemm__pdl_wait(void) {}
 static inline void sgemm__pdl_trigger(void) {}
 
-#define SGEMM__HAS_SM90A 1 /* the CPU model has the primitives of sm_90a */
+/* The CPU model has the primitives of sm_90a. With SGEMM_CPU_SM90=1 the stage tma is that of sm_90 without the letter. */
+#define SGEMM__HAS_TMA 1
+#if defined(SGEMM_CPU_SM90) && SGEMM_CPU_SM90
+#define SGEMM__HAS_SM90A 0
+#else
+#define SGEMM__HAS_SM90A 1
+#endif
 
 /* Register reallocation: the CPU model does not limit registers. */
 static inline void sgemm__setmaxnreg_tensor_consumer(void) {}

@@ -5,8 +5,16 @@
 
 #include "cpu/model/bulk_copy.h"
 
+/* A random number from 0 to n - 1, by Marsaglia's generator xorshift64. */
+static int sgemm__cpu_random(sgemm__cpu_worker *w, int n) {
+  w->random_state ^= w->random_state << 13;
+  w->random_state ^= w->random_state >> 7;
+  w->random_state ^= w->random_state << 17;
+  return (int)(w->random_state % (uint64_t)n);
+}
+
 /* Sets the order in which the threads of a block run in one pass. The shuffled order comes from the algorithm of Fisher
-   and Yates with Marsaglia's generator xorshift64. */
+   and Yates. */
 static void sgemm__cpu_reorder(sgemm__cpu_worker *w) {
   const int threads = (int)w->grid->size.threads;
   int i;
@@ -15,11 +23,7 @@ static void sgemm__cpu_reorder(sgemm__cpu_worker *w) {
   if (w->grid->model.order != SGEMM_MODEL_SHUFFLED)
     return;
   for (i = threads - 1; i > 0; i--) {
-    int other, t = w->thread_order[i];
-    w->random_state ^= w->random_state << 13;
-    w->random_state ^= w->random_state >> 7;
-    w->random_state ^= w->random_state << 17;
-    other = (int)(w->random_state % (uint64_t)(i + 1));
+    const int other = sgemm__cpu_random(w, i + 1), t = w->thread_order[i];
     w->thread_order[i] = w->thread_order[other];
     w->thread_order[other] = t;
   }
@@ -31,10 +35,13 @@ static int sgemm__cpu_may_resume(const sgemm__cpu_fiber *f) {
 }
 
 /* Runs all threads of a block to their next barrier or exit, in one pass or more. Each pass resumes the fibers that may
-   resume. After a pass that resumes none, one bulk copy completes. Returns 0 if the launch has failed. */
+   resume. After a pass that resumes none, one bulk copy completes. In shuffled order one warp of the block pauses, so
+   that the others run ahead of it as far as their barriers let them: it runs when no other thread can run and no copy is
+   under way, and then another warp pauses. Returns 0 if the launch has failed. */
 static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers) {
   const int threads = (int)w->grid->size.threads;
-  int i, suspended = threads;
+  const int pauses = w->grid->model.order == SGEMM_MODEL_SHUFFLED;
+  int i, suspended = threads, paused = pauses ? sgemm__cpu_random(w, (threads + 31) / 32) : -1;
   for (i = 0; i < threads; i++) {
     fibers[i].suspended = 1;
     fibers[i].awaited = NULL;
@@ -45,7 +52,7 @@ static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers
     sgemm__cpu_reorder(w);
     for (i = 0; i < threads; i++) {
       sgemm__cpu_fiber *f = &fibers[w->thread_order[i]];
-      if (sgemm__cpu_may_resume(f)) {
+      if (w->thread_order[i] / 32 != paused && sgemm__cpu_may_resume(f)) {
         f->suspended = 0;
         resumed++;
         w->thread = w->thread_order[i];
@@ -56,12 +63,17 @@ static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers
       }
       suspended += f->suspended;
     }
-    if (suspended > 0 && resumed == 0 && !sgemm__cpu_complete_bulk_copy(w)) {
-      for (i = 0; !fibers[i].suspended; i++)
-        ;
-      w->thread = i;
-      sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings", NULL, 0);
-      return 0;
+    if (resumed > 0) {
+      paused = pauses && paused < 0 ? sgemm__cpu_random(w, (threads + 31) / 32) : paused;
+    } else if (suspended > 0 && !sgemm__cpu_complete_bulk_copy(w)) {
+      if (paused < 0) {
+        for (i = 0; !fibers[i].suspended; i++)
+          ;
+        w->thread = i;
+        sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings", NULL, 0);
+        return 0;
+      }
+      paused = -1;
     }
   }
   return 1;

@@ -6,8 +6,8 @@
 
 /* ---- Declarations ------------------------------------------------------------------------------------------------ */
 
-/* Shared arrays inside a kernel: of floats, of words, of mbarriers, of tile descriptors; and the dynamic shared memory
-   of the running block. */
+/* Shared arrays inside a kernel: of floats, of words, of mbarriers, of tile descriptors, of the copies of units; and the
+   dynamic shared memory of the running block. */
 #define SGEMM__SHARED(array, count)                                                                                    \
   static _Thread_local _Alignas(16) float array[count];                                                                \
   sgemm__cpu_declare(array, count, #array)
@@ -19,6 +19,9 @@
   sgemm__cpu_declare((float *)array, (count) * (sizeof *(array) / sizeof(float)), #array)
 #define SGEMM__SHARED_DESCRIPTORS(array, count)                                                                        \
   static _Thread_local sgemm__tile_descriptor array[count];                                                            \
+  sgemm__cpu_declare((float *)array, (count) * (sizeof *(array) / sizeof(float)), #array)
+#define SGEMM__SHARED_COPIES(array, count)                                                                             \
+  static _Thread_local sgemm__unit_copies array[count];                                                                \
   sgemm__cpu_declare((float *)array, (count) * (sizeof *(array) / sizeof(float)), #array)
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
   float *array = (float *)sgemm__cpu->dynamic_shared[sgemm__cpu->rank];                                                \

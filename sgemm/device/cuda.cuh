@@ -44,7 +44,9 @@
 #define SGEMM__SHARED_WORDS(array, count) __shared__ uint32_t array[count]
 #define SGEMM__SHARED_MBARRIERS(array, count) __shared__ sgemm__mbarrier array[count]
 #define SGEMM__SHARED_DESCRIPTORS(array, count) __shared__ __align__(16) sgemm__tile_descriptor array[count]
+#define SGEMM__SHARED_COPIES(array, count) __shared__ __align__(16) sgemm__unit_copies array[count]
 #define SGEMM__KERNEL_POINTER(name) (const void *)name
+#define SGEMM__UNLIKELY(condition) __builtin_expect((condition), 0) /* nvcc moves the code out of the main loop */
 
 /* Marks the end of an access that some lanes may skip. The CPU model needs it to count the accesses of a warp. */
 #define sgemm__converge() ((void)0)
@@ -57,6 +59,9 @@
 typedef const void *sgemm__kernel;
 
 SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
+/* The thread's warp in the block. The shuffle lets nvcc know that all lanes have the same number, so that it keeps what
+   depends on it in uniform registers. */
+SGEMM__DEVICE int sgemm__warp(void) { return __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0); }
 /* Lets nvcc assume that threadIdx.x is below 1024. Without the assumption the int could be negative, and nvcc corrects
    each quotient and remainder for negative numbers (docs/notebook/tile_ends.md, "Quotients and half steps"). */
 SGEMM__DEVICE void sgemm__assume_thread_index(void) { __builtin_assume(threadIdx.x < 1024); }

@@ -3,15 +3,22 @@
 #ifndef SGEMM_DEVICE_HOPPER_CUH
 #define SGEMM_DEVICE_HOPPER_CUH
 
+/* SGEMM__HAS_TMA: the code has the stage tma. SGEMM__HAS_SM90A: it has setmaxnreg and wgmma too. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define SGEMM__HAS_SM90A 1
 #else
 #define SGEMM__HAS_SM90A 0
 #endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define SGEMM__HAS_TMA 1
+#else
+#define SGEMM__HAS_TMA 0
+#endif
 
 /* The compiler prints the message once for each build that has code for sm_90 without the letter a. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900 && !SGEMM__HAS_SM90A && SGEMM__PART_HOST && SGEMM__ENABLED(tma, 1)
-#pragma message("sgemm: code for sm_90 lacks the stage tma and the wgmma kernels. For Hopper GPUs compile for sm_90a")
+#pragma message(                                                                                                       \
+    "sgemm: code for sm_90 lacks the wgmma kernels, and its stage tma is slower. For Hopper GPUs use sm_90a")
 #endif
 
 /* Barriers in shared memory (PTX ISA, "mbarrier"). A phase completes after `count` arrivals and after the arrival of
@@ -178,23 +185,30 @@ SGEMM__DEVICE void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition
 }
 #endif
 
-#if SGEMM__HAS_SM90A
-
 /* Register reallocation between warpgroups (PTX ISA, "setmaxnreg"): registers per thread of a consumer and of the
    producer warpgroup. All threads of a warpgroup call one of these functions. An SM has 65,536 registers.
      tensor-core kernels            2 consumers 240, producer 24: 504 * 128 = 64,512 registers of a block
      tma, 256 consumer threads      2 consumers 232, producer 40: 504 * 128 = 64,512 registers of a block
      tma, 128 consumer threads      1 consumer 216, producer 40: 256 * 128 = 32,768 registers of a block, 2 blocks an SM
    The producer of tma needs 40 registers, because it also computes the position of the next tile. */
-SGEMM__DEVICE void sgemm__setmaxnreg_tensor_consumer(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
-SGEMM__DEVICE void sgemm__setmaxnreg_tensor_producer(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
 SGEMM__DEVICE void sgemm__setmaxnreg_consumer(int threads) {
+#if SGEMM__HAS_SM90A
   if (threads == 128)
     asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
   else
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+#endif
 }
-SGEMM__DEVICE void sgemm__setmaxnreg_producer(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+SGEMM__DEVICE void sgemm__setmaxnreg_producer(void) {
+#if SGEMM__HAS_SM90A
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+#endif
+}
+
+#if SGEMM__HAS_SM90A
+
+SGEMM__DEVICE void sgemm__setmaxnreg_tensor_consumer(void) { asm volatile("setmaxnreg.inc.sync.aligned.u32 240;"); }
+SGEMM__DEVICE void sgemm__setmaxnreg_tensor_producer(void) { asm volatile("setmaxnreg.dec.sync.aligned.u32 24;"); }
 
 /* Ordered sequence of warpgroups 0 and 1, as in the ping-pong kernels of CUTLASS. sgemm__order_wait() waits until this
    warpgroup may issue its products. sgemm__order_arrive() then lets the other warpgroup, its argument, issue its own.

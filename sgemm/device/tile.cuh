@@ -8,7 +8,7 @@
 typedef struct sgemm__shape {
   int BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k;
   int cluster_split_k; /* 1: blocks of a cluster may divide a tile's k */
-  int uses_tma;        /* 1: a producer warpgroup copies by tensor maps */
+  int uses_tma;        /* 1: TMA copies by tensor maps */
   int a_k_major;       /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
   int fused;           /* 1: the results go through the call's epilogue */

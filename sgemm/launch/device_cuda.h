@@ -35,8 +35,8 @@ static int sgemm__lanes(int major, int minor) {
   return (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0) ? 64 : 128;
 }
 
-/* code_arch and has_sm90a_code of the current device. Code for other targets than sm_90a lacks the bodies of tma, and
-   so their static shared memory. */
+/* code_arch and has_sm90a_code of the current device. Only code for sm_90a has launch bounds of the stage tma with a
+   producer warpgroup. */
 static cudaError_t sgemm__read_code(sgemm_device *out) {
   struct cudaFuncAttributes attributes;
   int i;
@@ -48,7 +48,8 @@ static cudaError_t sgemm__read_code(sgemm_device *out) {
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++)
     if (sgemm__variant_get((sgemm_variant)i)->uses_tma && sgemm_compiled((sgemm_variant)i)) {
       error = cudaFuncGetAttributes(&attributes, sgemm__kernels[i][0]);
-      out->has_sm90a_code = error == cudaSuccess && attributes.sharedSizeBytes > 0;
+      out->has_sm90a_code = error == cudaSuccess &&
+                            attributes.maxThreadsPerBlock >= sgemm__variant_get((sgemm_variant)i)->threads;
       break;
     }
   return error;

@@ -213,7 +213,8 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   waves = t.stream_k_tiles > 0 ? tiles / t.persistent_blocks : sgemm__ceil_div(tiles, t.persistent_blocks);
   waves = waves > t.tiles_per_block ? sgemm__ceil_div(waves, t.tiles_per_block) : 1;
   status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &t.gemm),
-                       sgemm__grid_of(t.persistent_blocks * waves, 1, v->threads, v->shared), &t, to);
+                       sgemm__grid_of(t.persistent_blocks * waves, 1, sgemm_variant_threads(v, device), v->shared), &t,
+                       to);
   if (status == SGEMM_SUCCESS && reduce_blocks > 0)
     status = sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
   return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(args, to) : status;

@@ -11,7 +11,7 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *de
   const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
   const int streams = plan->stream_k == 0 || (plan->stream_k > 1 && v->uses_tma && plan->stream_k <= 65535);
   return clusters && splits && streams && v->shared <= device->shared_per_block &&
-         (!v->uses_tma || device->has_sm90a_code);
+         (!v->uses_tma || device->code_arch >= 90);
 }
 
 /* 1 if the device can run a tensor-core variant. */

@@ -90,7 +90,18 @@ typedef struct sgemm__tile_descriptor {
   int full;       /* 1: the fast store of sgemm__store_lanes() applies, see sgemm__is_full_tile() */
 } sgemm__tile_descriptor;
 
-#define SGEMM__DESCRIPTORS 8 /* slots in shared memory: bufs + 2 or more, see sgemm__produce_tiles() */
+/* Slots of descriptors in shared memory: see sgemm__produce_tiles() and sgemm__publish_unit(). */
+#define SGEMM__DESCRIPTORS (SGEMM__HAS_SM90A ? 8 : 16)
+
+/* The copies of a work unit, for consumer warps that issue them: see sgemm__publish_unit(). */
+typedef struct sgemm__unit_copies {
+  int row, col;           /* first row of A's tiles, first column of B's */
+  int matrix_a, matrix_b; /* numbers in the batch */
+  int k;                  /* first k */
+  int iterations;         /* 0: k is 0, or the block has no such unit */
+  int half;               /* first k of the iteration whose second half is left out; -1: none is */
+  int exists;             /* 0: the block has no such unit */
+} sgemm__unit_copies;
 
 /* 1 for variants with tiles of 256 rows and 64 k. They leave out the second half of a unit's last iteration if that
    half lies beyond the end of k. The selection prefers them for odd sizes. Every other variant loses more time by the

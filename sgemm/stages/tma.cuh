@@ -1,91 +1,8 @@
-/* sgemm/stages/tma.cuh: stage tma: warp-specialized, persistent blocks, TMA copies, stream-K. */
+/* sgemm/stages/tma.cuh: stage tma: persistent blocks, TMA copies, stream-K. */
 #ifndef SGEMM_STAGES_TMA_CUH
 #define SGEMM_STAGES_TMA_CUH
 
-#if SGEMM__HAS_SM90A
-
-/* Starts the TMA copies of one operand's tile to shared memory, in boxes with rows of 128 bytes. The tile of a K-major
-   operand has BK / 32 boxes of MN rows and 32 k. The tile of an MN-major operand has MN / 32 boxes of BK rows and 32
-   mn. The boxes follow each other in shared memory. mn, k: first row or column, and first k, of the tile. matrix:
-   number in the batch. full: the mbarrier that counts the bytes. */
-SGEMM__DEVICE void sgemm__copy_boxes(float *shared, const sgemm__tensor_map *map, int MN, int BK, int k_major, int mn,
-                                     int k, int matrix, sgemm__mbarrier *full) {
-  int i;
-  for (i = 0; i < (k_major ? BK : MN) / SGEMM__BOX; i++)
-    sgemm__copy_box(shared + i * (k_major ? MN : BK) * SGEMM__BOX, map,
-                    k_major ? k + i * SGEMM__BOX : mn + i * SGEMM__BOX, k_major ? mn : k, matrix, full);
-}
-
-/* The producer, one thread. For each work unit of the block it publishes a tile descriptor and, for each iteration,
-   fills one buffer with the tiles of A and B as soon as the buffer is empty. A unit with k = 0 uses one buffer and no
-   bytes. After the last unit the producer publishes a descriptor with rows = 0.
-     A descriptor slot is reused after SGEMM__DESCRIPTORS units, at least bufs + 2. This is safe, because each unit uses
-     at least one buffer: when the producer publishes unit u, all consumer warps have read the buffer that was filled
-     bufs + 1 fills before the first fill of u. That fill belongs to unit u - bufs - 1 or a later one, so all consumer
-     warps have finished unit u - bufs - 2. */
-SGEMM__DEVICE void sgemm__produce_tiles(const sgemm__tma_args *args, const sgemm__shape *s,
-                                        const sgemm__tensor_map *map_a, const sgemm__tensor_map *map_b, float *shared,
-                                        sgemm__mbarrier *full, sgemm__mbarrier *empty,
-                                        sgemm__tile_descriptor *descriptors) {
-  const sgemm__args *p = &args->gemm;
-  const int b_at = s->BK * s->BM, buffer = b_at + s->BK * s->BN; /* floats of A's tile, and of a buffer */
-  int i = 0, parity = 1; /* parity of the phase before the first: the first wait for each buffer returns at once */
-  sgemm__work_unit unit;
-  uint32_t index;
-  for (index = 0; sgemm__work_unit_of(args, s, index, &unit); index++) {
-    const sgemm__tile_coord at = sgemm__rasterize(p, unit.tile);
-    const int row = (int)at.row * s->BM, col = (int)at.col * s->BN;
-    const int matrix_a = p->stride_a != 0 ? (int)unit.matrix : 0, matrix_b = p->stride_b != 0 ? (int)unit.matrix : 0;
-    /* half: first k of the iteration whose second half is left out; -1: none is. */
-    const int half = sgemm__skips_last_half(args, s, &unit) ? (unit.begin + unit.iterations - 1) * s->BK : -1;
-    int k = unit.begin * s->BK, left = unit.iterations;
-    sgemm__publish(args, s, &unit, descriptors + index % SGEMM__DESCRIPTORS);
-    while (left > 0) { /* the loop over buffers inside is short: its instructions use issue slots beside the FMAs */
-      const int end = left < s->bufs - i ? i + left : s->bufs;
-      float *into = shared + i * buffer;
-      left -= end - i;
-      SGEMM__UNROLL_BY(1)
-      for (; i < end; i++) {
-        const int from = sgemm__skips_half_steps(s) && k == half
-                             ? k - SGEMM__BOX
-                             : k; /* the first half of the iteration then lies in the second half of the buffer */
-        sgemm__mbarrier_wait(empty + i, parity);
-        sgemm__mbarrier_arrive_expect_tx(full + i, 4 * buffer);
-        sgemm__copy_boxes(into, map_a, s->BM, s->BK, s->a_k_major, row, from, matrix_a, full + i);
-        sgemm__copy_boxes(into + b_at, map_b, s->BN, s->BK, s->b_k_major, col, from, matrix_b, full + i);
-        into += buffer;
-        k += s->BK;
-      }
-      parity ^= i == s->bufs;
-      i = i < s->bufs ? i : 0;
-    }
-    if (unit.iterations == 0) {
-      sgemm__mbarrier_wait(empty + i, parity);
-      sgemm__mbarrier_arrive(full + i);
-      i = i + 1 < s->bufs ? i + 1 : 0;
-      parity ^= i == 0;
-    }
-  }
-  descriptors[index % SGEMM__DESCRIPTORS].rows = 0;
-  sgemm__mbarrier_wait(empty + i, parity);
-  sgemm__mbarrier_arrive(full + i);
-}
-
-/* Initializes the mbarriers: `full` of each buffer, then `empty` of each. One thread initializes all: with several
-   threads a call at 512 x 512 x 512 takes 8.7 us instead of 8.6 us (H200, docs/notebook/tile_ends.md, "Prologue and
-   epilogue code"). */
-SGEMM__DEVICE void sgemm__init_tma_barriers(const sgemm__shape *s, sgemm__mbarrier *full, int consumer_warps) {
-  int i;
-  if (sgemm__thread() == 0) {
-    SGEMM__UNROLL
-    for (i = 0; i < s->bufs; i++) {
-      sgemm__mbarrier_init(full + i, 1);
-      sgemm__mbarrier_init(full + s->bufs + i, consumer_warps * SGEMM__ARRIVALS);
-    }
-  }
-  sgemm__mbarrier_init_fence();
-  sgemm__barrier();
-}
+#if SGEMM__HAS_TMA
 
 /* The lane's byte offsets in a buffer, see sgemm__lane_addresses(). B's offsets include the offset of B's tile. In
    sliced-K variants s->slice_k / 4 groups of consumer warps divide the k of a buffer. */
@@ -142,10 +59,13 @@ SGEMM__DEVICE void sgemm__load_lane_fragments(const sgemm__shape *s, int b_first
     sgemm__load_lane_fragment(b, from_b, lanes_b, s->TN, s->b_k_major, q);
 }
 
+/* Steps of a warp in a buffer. */
+SGEMM__DEVICE int sgemm__steps_in_buffer(const sgemm__shape *s) { return s->BK / (s->slice_k / 4) / SGEMM__BOX; }
+
 /* 1 if this step of the main loop is the last one of its buffer. steps: remaining steps of the tile, with this one.
    odd: 1 if the tile's last buffer has one step instead of two, see sgemm__skips_half_steps(). */
 SGEMM__DEVICE int sgemm__ends_buffer(const sgemm__shape *s, int steps, int odd) {
-  const int passes = s->BK / (s->slice_k / 4) / SGEMM__BOX; /* steps of a warp in a buffer */
+  const int passes = sgemm__steps_in_buffer(s);
   return sgemm__skips_half_steps(s) ? steps == 1 || steps % 2 != odd : passes == 1 || steps % passes == 1;
 }
 
@@ -162,32 +82,40 @@ SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__
   }
 }
 
-/* The body of the stage tma. One or two consumer warpgroups multiply, and one thread of a further warpgroup is the
-   producer. Variants with one consumer warpgroup have two blocks on an SM. Producer and consumers synchronize by two
-   mbarriers per buffer: the bytes of the copies complete `full`; each consumer warp arrives at `empty` when the
-   buffer's last fragments are in its registers. The main loop has no barrier among consumer warps and executes little
-   but fragment loads and FMAs. A step of the loop multiplies 32 k, in 8 groups of four k; a lane multiplies one k of
-   each group. While a group is multiplied, the fragments of the next group load, also from the next buffer and for the
-   next tile.
+/* The body of the stage tma. One or two consumer warpgroups multiply. In code for sm_90a one thread of a further
+   warpgroup, the producer, issues the copies; in other code the consumer warps take turns (sgemm__refill()). Variants
+   with one consumer warpgroup have two blocks on an SM. Copies and consumers synchronize by two mbarriers per buffer:
+   the bytes of the copies complete `full`; each consumer warp arrives at `empty` when the buffer's last fragments are in
+   its registers. The main loop has no barrier among consumer warps and executes little but fragment loads and FMAs. A
+   step of the loop multiplies 32 k, in 8 groups of four k; a lane multiplies one k of each group. While a group is
+   multiplied, the fragments of the next group load, also from the next buffer and for the next tile.
      Measured choices (docs/notebook/tma_loop.md, "The slots of the loop", and docs/notebook/tile_ends.md, "Sums by
      shuffles"): a step has 32 k, because longer code misses the instruction cache; the change of buffers is among the
      FMAs of a buffer's last group; `firsts` rows are multiplied before the loads; with b_first B's fragments load
      before A's. Addresses are computed after setmaxnreg, because ptxas spills values that are live across it. The main
-     loop is not a function of its own, because its SASS would then differ. */
+     loop is not a function of its own, because its SASS would then differ. Without a producer a warp arrives at `empty`
+     after the first group of the next buffer, where no load is in flight, and refills a buffer at the head of a step,
+     where the code branches anyway (docs/notebook/sm90.md). */
 SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s, const sgemm__tensor_map *map_a,
                               const sgemm__tensor_map *map_b, float *shared, sgemm__mbarrier *full,
-                              sgemm__tile_descriptor *descriptors, float *acc, float *a, float *b) {
+                              sgemm__tile_descriptor *descriptors, sgemm__unit_copies *copies, float *acc, float *a,
+                              float *b) {
   const sgemm__args *p = &args->gemm;
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k); /* consumer threads of a block */
   const int buffer = s->BK * s->BM + s->BK * s->BN;                           /* floats */
+  const int producer = SGEMM__HAS_SM90A, warp = producer ? 0 : sgemm__warp();
   sgemm__mbarrier *empty = full + s->bufs;
   int i = 0, q, parity = 0, steps; /* i: buffer that is read; parity: parity of its phase */
+  int turn = 0, left = 0; /* without a producer: 1 if the warp refills a buffer before its next step; 1 if it has not
+                             arrived at `empty` of the buffer before yet */
   uint32_t index;
+  if (!producer)
+    sgemm__publish_first_units(args, s, descriptors, copies);
   sgemm__init_tma_barriers(s, full, threads / 32);
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
-  if (sgemm__thread() >= threads) {
+  if (producer && sgemm__thread() >= threads) {
     sgemm__setmaxnreg_producer();
     if (sgemm__thread() / 32 == threads / 32 && sgemm__elect_one())
       sgemm__produce_tiles(args, s, map_a, map_b, shared, full, empty, descriptors);
@@ -197,7 +125,10 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
     const int bytes_a = groups * 128 * (s->a_k_major ? s->BM / 8 : 4); /* bytes of a step in a buffer */
     const int bytes_b = groups * 128 * (s->b_k_major ? s->BN / 8 : 4);
     sgemm__address from_a, from_b, lanes_a[8], lanes_b[8];
-    sgemm__setmaxnreg_consumer(threads);
+    if (producer)
+      sgemm__setmaxnreg_consumer(threads);
+    else
+      sgemm__fill_first_buffers(s, map_a, map_b, shared, full, copies);
     full = sgemm__pin_pointer(full);
     empty = full + s->bufs;
     sgemm__consumer_addresses(s, lanes_a, lanes_b);
@@ -208,22 +139,31 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
     for (index = 0; descriptors[index % SGEMM__DESCRIPTORS].rows > 0; index++) {
       const sgemm__tile_descriptor *descriptor = descriptors + index % SGEMM__DESCRIPTORS,
                                    *after = descriptors + (index + 1) % SGEMM__DESCRIPTORS;
+      if (!producer && warp == (int)(index % (uint32_t)(threads / 32)) && sgemm__elect_one())
+        sgemm__publish_unit(args, s, index + (uint32_t)s->bufs, descriptors, copies);
       SGEMM__UNROLL
       for (q = 0; q < s->TM * s->TN; q++)
         acc[q] = 0.0f;
       /* Main loop. odd: 1 if the last buffer has one step instead of two. */
-      const int odd = sgemm__skips_half_steps(s) ? descriptor->steps % 2 : 0;
-      for (steps = descriptor->steps; steps > 0; steps--) {
+      const int all = descriptor->steps, odd = sgemm__skips_half_steps(s) ? all % 2 : 0;
+      for (steps = all; steps > 0; steps--) {
         const int ends = sgemm__ends_buffer(s, steps, odd);
+        if (!producer && SGEMM__UNLIKELY(turn))
+          sgemm__refill(s, map_a, map_b, shared, full, copies, i, parity, index,
+                        (all - steps) / sgemm__steps_in_buffer(s));
         SGEMM__UNROLL
         for (q = 0; q < groups; q++) {
           const int now = q % 2, next = (q + 1) % groups;
           sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, firsts, s->TN, 1);
           if (next == 0 && ends) {
-            sgemm__fence_proxy_async();
-            sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4 || steps > 1); /* else sgemm__store_unit() does */
+            left = !producer && (s->slice_k == 4 || steps > 1);
+            if (producer) {
+              sgemm__fence_proxy_async();
+              sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4 || steps > 1); /* else sgemm__store_unit() does */
+            }
             i = i + 1 < s->bufs ? i + 1 : 0;
             parity ^= i == 0;
+            turn = !producer && warp == i;
             from_a = from_b = sgemm__address_of(shared + i * buffer);
             if (sgemm__skips_half_steps(s) && steps == 2) {
               from_a += bytes_a;
@@ -231,6 +171,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
             }
             sgemm__mbarrier_wait(full + i, parity);
           } else if (next == 0) {
+            turn = 0;
             from_a += bytes_a;
             from_b += bytes_b;
           }
@@ -239,12 +180,20 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
                                        b + (1 - now) * s->TN);
           sgemm__multiply_fragments(acc + firsts * s->TN, a + now * s->TM + firsts, 1, b + now * s->TN, 1,
                                     s->TM - firsts, s->TN, 1);
+          if (!producer && q == 0) {
+            sgemm__fence_proxy_async();
+            sgemm__mbarrier_arrive_warp(empty + (i > 0 ? i - 1 : s->bufs - 1), left);
+            left = 0;
+          }
         }
       }
-      if (p->k == 0) { /* the producer used one buffer for this unit */
+      if (p->k == 0) { /* this unit used one buffer */
+        if (!producer && turn)
+          sgemm__refill(s, map_a, map_b, shared, full, copies, i, parity, index, 0);
         sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4);
         i = i + 1 < s->bufs ? i + 1 : 0;
         parity ^= i == 0;
+        turn = !producer && warp == i;
         sgemm__mbarrier_wait(full + i, parity);
       }
       sgemm__align_accumulators(p, s, shared, acc);
@@ -256,16 +205,17 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
 
 #endif
 
-#if SGEMM__HAS_SM90A
+#if SGEMM__HAS_TMA
 #define SGEMM__TMA_BODY                                                                                                \
   SGEMM__SHARED_DYNAMIC(tiles);                                                                                        \
   SGEMM__SHARED_MBARRIERS(barriers, 2 * bufs);                                                                         \
   SGEMM__SHARED_DESCRIPTORS(descriptors, SGEMM__DESCRIPTORS);                                                          \
+  SGEMM__SHARED_COPIES(copies, SGEMM__DESCRIPTORS);                                                                    \
   SGEMM__MAKE_TENSOR_MAPS(args, shape, map_a, map_b)                                                                   \
   float acc[TM * TN], a[2 * TM], b[2 * TN];                                                                            \
-  sgemm__tma(&args, &shape, &map_a, &map_b, tiles, barriers, descriptors, acc, a, b);
+  sgemm__tma(&args, &shape, &map_a, &map_b, tiles, barriers, descriptors, copies, acc, a, b);
 #else
-#define SGEMM__TMA_BODY (void)shape, (void)args; /* no code: see sgemm_device.has_sm90a_code */
+#define SGEMM__TMA_BODY (void)shape, (void)args; /* no code: see sgemm_device.code_arch */
 #endif
 #define SGEMM__KERNEL_tma(stage, name, blocks, ...)                                                                    \
   SGEMM__GLOBAL_TMA(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks) {                                         \

@@ -2,7 +2,7 @@
 #ifndef SGEMM_STAGES_TMA_LANES_CUH
 #define SGEMM_STAGES_TMA_LANES_CUH
 
-#if SGEMM__HAS_SM90A
+#if SGEMM__HAS_TMA
 
 /* The output vectors of a quad before the sum over its lanes. A warp computes 32 x 32 results of C with k interleaved
    across lanes: the lanes 4g to 4g + 3 of quad g, 0 to 7, compute the same 16 x 8 results; lane 4g + q multiplies k = q
