@@ -411,6 +411,9 @@ static void load_tile(const sgemm_variant_info *v, transfer x, int64_t first, in
   /* 1: vector accesses. A pipeline uses them at edges too, if no vector crosses the edge. */
   const int all = aligned && ((extent >= MN && depth >= v->BK) ||
                               (v->bufs >= 3 && x.V == 4 && (x.k_major ? depth : extent) % 4 == 0));
+  /* Lanes that copy neighbours in turn: sgemm__copy_tile() says which. */
+  const int exchange = v->bufs >= 3 && !all && x.V == 4 && !x.k_major && v->BK > 8;
+  const int sharing = !exchange ? 1 : MN < 128 ? MN / 4 : 32;
   int start, f, lane;
   if (x.box) { /* a request for each box, with the elements of its rows that exist */
     const int64_t mn = extent < MN ? extent : MN, k = depth < v->BK ? depth : v->BK;
@@ -426,17 +429,20 @@ static void load_tile(const sgemm_variant_info *v, transfer x, int64_t first, in
   for (start = 0; start < MN * v->BK; start += 32 * x.V) /* elements of a warp are consecutive in this order */
     for (f = 0; f < (all ? 1 : x.V); f++) {
       int64_t index[32];
-      int lanes = 0;
+      int lanes = 0, banks[32] = {0}, most = 0;
       for (lane = 0; lane < 32; lane++) {
-        const int at = start + lane * x.V + f, mn = at / width % MN, k = at / (width * MN) * width + at % width;
+        const int at = start + lane / sharing * sharing * x.V + lane % sharing * (sharing > 1 ? 1 : x.V) + f * sharing;
+        const int mn = at / width % MN, k = at / (width * MN) * width + at % width, word = k * (MN + 4) + mn;
+        banks[word % 32]++;
+        most = banks[word % 32] > most ? banks[word % 32] : most;
         if (mn < extent && k < depth)
           index[lanes++] = first + (x.k_major ? mn * ld + k : k * ld + mn);
       }
       request(index, lanes, &sum->requests, &sum->sectors);
-      /* A pipeline that copies single elements to a layout of float4s: the lanes' words have stride 4 and lie in 8 of
-         the 32 banks. With rows of 4 elements they have stride 8 and lie in 4 banks. */
+      /* A pipeline that copies single elements. The words of a K-major operand have stride 4 in a layout of float4s and
+         lie in 8 of the 32 banks. */
       if (v->bufs >= 3 && !all && x.V == 4)
-        sum->conflicts += x.k_major || MN > 4 ? 3 : 7;
+        sum->conflicts += x.k_major ? 3 : most - 1;
     }
   if (all)
     sum->conflicts += conflicts_of(v, x, MN * v->BK);

@@ -38,6 +38,7 @@ static inline int sgemm__unconditional_prefetch(int faster) {
 static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
 static inline int sgemm__warp(void) { return sgemm__cpu->thread / 32; }
 static inline void sgemm__assume_thread_index(void) {}
+static inline int sgemm__pin(int x) { return x; }
 static inline int sgemm__elect_one(void) { return sgemm__cpu->thread % 32 == 0; }
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
 static inline uint32_t sgemm__grid_x(void) { return sgemm__cpu->grid->size.x; }

@@ -62,6 +62,11 @@ SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
 /* The thread's warp in the block. The shuffle lets nvcc know that all lanes have the same number, so that it keeps what
    depends on it in uniform registers. */
 SGEMM__DEVICE int sgemm__warp(void) { return __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0); }
+/* Returns x. nvcc does not move what depends on it out of a loop, so that no register holds it there. */
+SGEMM__DEVICE int sgemm__pin(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
 /* Lets nvcc assume that threadIdx.x is below 1024. Without the assumption the int could be negative, and nvcc corrects
    each quotient and remainder for negative numbers (docs/notebook/tile_ends.md, "Quotients and half steps"). */
 SGEMM__DEVICE void sgemm__assume_thread_index(void) { __builtin_assume(threadIdx.x < 1024); }

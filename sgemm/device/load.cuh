@@ -157,15 +157,22 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
         sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < depth);
       }
     } else {
+      /* Single elements. Lanes that share a row of an MN-major tile copy neighbours: lane n copies elements n, n + lanes,
+         n + 2 lanes and n + 3 lanes of the 4 * lanes elements from lane 0's on. With BK = 8, and where op makes k
+         contiguous, each lane copies the four elements from its own on: the exchange gained nothing
+         (docs/notebook/selection.md, "17 to 256 rows or columns"). */
+      const int lanes = l->k_major || l->BK == 8 ? 1 : l->MN < 128 ? l->MN / 4 : 32;
+      const int back = lanes == 1 ? 0 : sgemm__pin(3 * (sgemm__thread() % lanes));
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-        const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
-        float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
+        const float *p = l->next - back + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+        float *to = shared - back + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
         SGEMM__UNROLL
         for (v = 0; v < l->V; v++)
-          sgemm__copy(to + v, p + v,
-                      l->mn + mn + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < depth);
+          sgemm__copy(to + v * lanes, p + v * lanes,
+                      l->mn - back + mn + (l->k_major ? 0 : v * lanes) < l->limit &&
+                          l->k + k + (l->k_major ? v : 0) < depth);
       }
     }
   }
