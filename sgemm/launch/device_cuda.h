@@ -251,7 +251,7 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
   sgemm_device own;
   sgemm__tensor_map maps[2];
   void *arguments[3] = {(void *)args, &maps[0], &maps[1]}; /* the launch reads one for each parameter of the kernel */
-  cudaLaunchAttribute attributes[2];
+  cudaLaunchAttribute attributes[3];
   cudaLaunchConfig_t config;
   int device;
   cudaError_t error = sgemm__current_device(&device, &properties, &own);
@@ -282,6 +282,10 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
     attributes[config.numAttrs].val.clusterDim.x = grid.cluster;
     attributes[config.numAttrs].val.clusterDim.y = 1;
     attributes[config.numAttrs++].val.clusterDim.z = 1;
+    if (grid.cluster == 4) { /* see sgemm__waves_of() */
+      attributes[config.numAttrs].id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
+      attributes[config.numAttrs++].val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicyLoadBalancing;
+    }
   }
   return sgemm__status_of(cudaLaunchKernelExC(&config, sgemm__kernel_of(kernel, ops), arguments));
 }

@@ -231,15 +231,20 @@ typedef struct sgemm__waves {
 
 static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q) {
   const int cluster = plan->cluster_k, stream_k = plan->stream_k > 1;
+  double sms = q->sms; /* SMs with blocks */
   sgemm__waves w;
   w.blocks = r->tiles * cluster * plan->split_k;
   w.steps = sgemm__ceil(r->steps / (cluster * plan->split_k));
   w.k = sgemm__is_elementwise(r->v) ? sgemm__ceil(q->k / (cluster * plan->split_k)) : w.steps * r->v->BK;
-  /* A cluster runs within one GPC of about 16 SMs. Clusters leave some block slots of each GPC empty. */
-  w.wave = stream_k ? plan->stream_k : sgemm__larger(r->slots - (cluster - 1) * (double)(int)(q->sms / 32.0), cluster);
+  /* A cluster runs within one GPC of about 16 SMs, and some SMs stay without a block: on an H200 15 clusters of 8, and
+     30 of 4, have SMs of their own, 120 of 132. With several blocks on an SM clusters of 4 leave fewer SMs without, by
+     the scheduling policy of sgemm__launch() (docs/notebook/selection.md, "Where clusters run"). */
+  if (cluster >= 4)
+    sms -= (double)(int)(q->sms / 11.0) / (cluster == 4 ? r->v->resident * r->v->resident : 1);
+  w.wave = stream_k ? plan->stream_k : sgemm__larger(sms * r->v->resident, cluster);
   w.full = (double)(int64_t)(w.blocks / w.wave);
   w.left = w.blocks - w.full * w.wave;
-  w.busiest = sgemm__ceil(w.left * q->per_sm - 1e-9); /* 1e-9 exceeds the rounding error of per_sm */
+  w.busiest = sgemm__ceil((cluster < 4 ? w.left * q->per_sm : w.left / sms) - 1e-9); /* 1e-9: rounding errors */
   w.units = stream_k && w.left > 0.0 ? 1.0 + ((int64_t)w.wave % (int64_t)w.left > 0) : 1.0;
   return w;
 }
