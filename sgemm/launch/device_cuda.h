@@ -282,7 +282,7 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
     attributes[config.numAttrs].val.clusterDim.x = grid.cluster;
     attributes[config.numAttrs].val.clusterDim.y = 1;
     attributes[config.numAttrs++].val.clusterDim.z = 1;
-    if (grid.cluster == 4) { /* see sgemm__waves_of() */
+    if (grid.cluster == SGEMM__BALANCED_CLUSTER) {
       attributes[config.numAttrs].id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
       attributes[config.numAttrs++].val.clusterSchedulingPolicyPreference = cudaClusterSchedulingPolicyLoadBalancing;
     }

@@ -11,6 +11,7 @@
 #define SGEMM__COST_REDUCE_WAIT 2000.0  /* clocks for 8 loads in flight of a stream-K sum (selection.md) */
 #define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
 #define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
+#define SGEMM__COST_CLUSTER_IDLE 11.0   /* SMs for each that clusters leave idle (selection.md, "Where clusters run") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
@@ -229,22 +230,31 @@ typedef struct sgemm__waves {
   double units;   /* stream-K: largest number of work units of a block, 2 if it may end one tile and begin another */
 } sgemm__waves;
 
+/* Blocks of the clusters that sgemm__launch() launches with the policy of load balancing. With two blocks on an SM an
+   H200 then runs 64 clusters of 4 at a time, and 62 by its default policy. Clusters of 8 are slower with it. */
+enum { SGEMM__BALANCED_CLUSTER = 4 };
+
+/* SMs that have blocks while clusters of a size fill the GPU. A cluster runs within one GPC of about 16 SMs. With one
+   block on an SM, an H200 runs 30 clusters of 4 or 15 of 8 at a time, on 120 of its 132 SMs. With several, clusters of 4
+   leave few SMs idle; the square of the blocks approximates how few. */
+static inline double sgemm__cluster_sms(int cluster, int resident, const sgemm__problem *q) {
+  const double idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE);
+  return cluster < SGEMM__BALANCED_CLUSTER    ? q->sms
+         : cluster == SGEMM__BALANCED_CLUSTER ? q->sms - idle / (resident * resident)
+                                              : q->sms - idle;
+}
+
 static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q) {
   const int cluster = plan->cluster_k, stream_k = plan->stream_k > 1;
-  double sms = q->sms; /* SMs with blocks */
+  const double sms = sgemm__cluster_sms(cluster, r->v->resident, q);
   sgemm__waves w;
   w.blocks = r->tiles * cluster * plan->split_k;
   w.steps = sgemm__ceil(r->steps / (cluster * plan->split_k));
   w.k = sgemm__is_elementwise(r->v) ? sgemm__ceil(q->k / (cluster * plan->split_k)) : w.steps * r->v->BK;
-  /* A cluster runs within one GPC of about 16 SMs, and some SMs stay without a block: on an H200 15 clusters of 8, and
-     30 of 4, have SMs of their own, 120 of 132. With several blocks on an SM clusters of 4 leave fewer SMs without, by
-     the scheduling policy of sgemm__launch() (docs/notebook/selection.md, "Where clusters run"). */
-  if (cluster >= 4)
-    sms -= (double)(int)(q->sms / 11.0) / (cluster == 4 ? r->v->resident * r->v->resident : 1);
   w.wave = stream_k ? plan->stream_k : sgemm__larger(sms * r->v->resident, cluster);
   w.full = (double)(int64_t)(w.blocks / w.wave);
   w.left = w.blocks - w.full * w.wave;
-  w.busiest = sgemm__ceil((cluster < 4 ? w.left * q->per_sm : w.left / sms) - 1e-9); /* 1e-9: rounding errors */
+  w.busiest = sgemm__ceil(w.left / sms - 1e-9); /* 1e-9 exceeds the rounding error of sms */
   w.units = stream_k && w.left > 0.0 ? 1.0 + ((int64_t)w.wave % (int64_t)w.left > 0) : 1.0;
   return w;
 }
