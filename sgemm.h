@@ -364,7 +364,7 @@ typedef struct sgemm_variant_info {
   int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
-  int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these variants. 75: before sm_80 alone */
+  int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to that architecture */
   int fuses;      /* 1: there are kernels that apply the call's epilogue; 0: a second kernel does */
 } sgemm_variant_info;
 

@@ -21,31 +21,60 @@
 
 /* ---- Which kernels: SGEMM_STAGE and SGEMM_PART ------------------------------------------------------------------- */
 
-/* SGEMM__PRODUCTION_<value of the column prod> is 1 if this build compiles such variants without SGEMM_STAGE. nvcc
-   lists the build's architectures in __CUDA_ARCH_LIST__, the lowest first: 750,900. NVRTC compiles for one.
-   SGEMM_HOST_ONLY serves any device. */
+/* The lowest architecture of the build, 750 for sm_75. nvcc lists all in __CUDA_ARCH_LIST__, the lowest first. NVRTC
+   compiles for one, the CPU model simulates one of sm_90, and SGEMM_HOST_ONLY serves any device. */
 #define SGEMM__FIRST(a, ...) a
-#define SGEMM__LOWEST_ARCH(...) SGEMM__FIRST(__VA_ARGS__, ~)
+#define SGEMM__FIRST_OF(...) SGEMM__FIRST(__VA_ARGS__, ~)
 #if defined(SGEMM_HOST_ONLY) && SGEMM_HOST_ONLY
-#define SGEMM__PRODUCTION_75 1
-#elif defined(__CUDACC_RTC__) && __CUDA_ARCH__ < 800
-#define SGEMM__PRODUCTION_75 1
-#elif defined(__CUDA_ARCH_LIST__) && SGEMM__LOWEST_ARCH(__CUDA_ARCH_LIST__) < 800
+#define SGEMM__LOWEST_ARCH 0
+#elif defined(__CUDACC_RTC__)
+#define SGEMM__LOWEST_ARCH __CUDA_ARCH__
+#elif defined(__CUDA_ARCH_LIST__)
+#define SGEMM__LOWEST_ARCH SGEMM__FIRST_OF(__CUDA_ARCH_LIST__)
+#else
+#define SGEMM__LOWEST_ARCH 900
+#endif
+
+/* SGEMM__PRODUCTION_<value of the column prod> is 1 if this build compiles such variants without SGEMM_STAGE.
+   SGEMM__HAS_CODE_<value> is 0 if their kernels are empty in the code of this architecture, because
+   sgemm__in_production() keeps the GPUs that run it from them. */
+#define SGEMM__PRODUCTION_0 0
+#define SGEMM__PRODUCTION_1 1
+#if SGEMM__LOWEST_ARCH < 800
 #define SGEMM__PRODUCTION_75 1
 #else
 #define SGEMM__PRODUCTION_75 0
 #endif
-#define SGEMM__PRODUCTION_1 1
-#define SGEMM__PRODUCTION_0 0
+#if SGEMM__LOWEST_ARCH < 900
+#define SGEMM__PRODUCTION_89 1
+#else
+#define SGEMM__PRODUCTION_89 0
+#endif
+#define SGEMM__HAS_CODE_0 1
+#define SGEMM__HAS_CODE_1 1
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(SGEMM_STAGE)
+#define SGEMM__HAS_CODE_75 0
+#else
+#define SGEMM__HAS_CODE_75 1
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(SGEMM_STAGE)
+#define SGEMM__HAS_CODE_89 0
+#else
+#define SGEMM__HAS_CODE_89 1
+#endif
 
-/* SGEMM__ENABLED(stage, production) is 1 for the variants that this build compiles. */
+/* SGEMM__ENABLED(stage, production) is 1 for the variants that this build compiles. SGEMM__WITH_STAGE: 1 if SGEMM_STAGE
+   is defined, and their kernels then have code for each architecture. */
 #if !defined(SGEMM_STAGE)
+#define SGEMM__WITH_STAGE 0
 #define SGEMM__ENABLED(stage, production) SGEMM__CAT(SGEMM__PRODUCTION_, production)
 #define SGEMM__WITH_TENSOR 1
 #elif SGEMM__SAME(SGEMM_STAGE, all)
+#define SGEMM__WITH_STAGE 1
 #define SGEMM__ENABLED(stage, production) 1
 #define SGEMM__WITH_TENSOR 1
 #else
+#define SGEMM__WITH_STAGE 1
 #define SGEMM__WITH_TENSOR 0
 #define SGEMM__ENABLED(stage, production) SGEMM__SAME(SGEMM_STAGE, stage)
 #define SGEMM__X(stage, ...) +SGEMM__SAME(SGEMM_STAGE, stage)
@@ -146,15 +175,17 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #endif
 #define SGEMM__RULE(condition, sentence, name) SGEMM__ASSERT(condition, SGEMM__STRING(name) ": " sentence)
 
-/* Defines the columns of a variant and the ops of a kernel as constants of a function. No other macro names them in
-   order. */
-#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, trans_a_, trans_b_, fused_)      \
+/* Defines the columns of a variant, SGEMM__HAS_CODE_<prod> and the ops of a kernel as constants of a function. No other
+   macro names them in order. */
+#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, has_code_, trans_a_, trans_b_,   \
+                       fused_)                                                                                         \
   SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
                    SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
                    SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_), SGEMM__CONSTANT(bufs, bufs_),                     \
                    SGEMM__CONSTANT(slice_k, slice_k_), SGEMM__CONSTANT(cluster_k, SGEMM__CLUSTER_SPLIT_K_##stage),     \
-                   SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(trans_a, trans_a_),                  \
-                   SGEMM__CONSTANT(trans_b, trans_b_), SGEMM__CONSTANT(fused, fused_))
+                   SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(has_code, has_code_),                \
+                   SGEMM__CONSTANT(trans_a, trans_a_), SGEMM__CONSTANT(trans_b, trans_b_),                             \
+                   SGEMM__CONSTANT(fused, fused_))
 
 /* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
 #define SGEMM__SHAPE                                                                                                   \
@@ -214,7 +245,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
-    SGEMM__COLUMNS(stage, __VA_ARGS__, 0, 0, 0)                                                                        \
+    SGEMM__COLUMNS(stage, __VA_ARGS__, 1, 0, 0, 0)                                                                     \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
   }
@@ -226,10 +257,11 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
     SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                  \
       SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),                    \
-                  blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k)                                                \
+                  blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, SGEMM__CAT(SGEMM__HAS_CODE_, production))      \
       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
         SGEMM__FOUR_FUSED(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),            \
-                          blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k)))                                      \
+                          blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                        \
+                          SGEMM__CAT(SGEMM__HAS_CODE_, production))))                                                  \
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
       SGEMM__FOUR(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                        \
       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \

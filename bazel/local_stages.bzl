@@ -13,6 +13,9 @@ def _rows(text, table):
         fail("sgemm/variants.h: {} has no rows".format(table))
     return rows
 
+def _all(values, of):
+    return not [value for value in values if value not in of]
+
 # The column `prod` of SGEMM_VARIANTS.
 _PRODUCTION = 12
 
@@ -21,19 +24,19 @@ def _local_stages_impl(rctx):
     stages = [row[0] for row in _rows(header, "SGEMM_STAGES")]
     production = {stage: [] for stage in stages}
     for row in _rows(header, "SGEMM_VARIANTS"):
-        if row[0] not in production or row[_PRODUCTION] not in ["0", "1", "75"]:
-            fail("sgemm/variants.h: a row of no stage, or whose column prod is not 0, 1 or 75: X({}".format(", ".join(row)))
+        if row[0] not in production or row[_PRODUCTION] not in ["0", "1", "75", "89"]:
+            fail("sgemm/variants.h: a row of no stage, or whose column prod is not 0, 1, 75 or 89: X({}".format(", ".join(row)))
         production[row[0]].append(row[_PRODUCTION])
     rctx.file("BUILD")
     rctx.file("stages.bzl", "\n".join([
         '"""Written by local_stages of //bazel:local_stages.bzl."""',
         "STAGES = {}".format(stages),
         "# Stages of which the production build has all variants, and stages of which it has some.",
-        "PRODUCTION_ALL = {}".format([stage for stage in stages if "0" not in production[stage]]),
+        "PRODUCTION_ALL = {}".format([stage for stage in stages if _all(production[stage], ["1"])]),
         "PRODUCTION_SOME = {}".format([
             stage
             for stage in stages
-            if "0" in production[stage] and ("1" in production[stage] or "75" in production[stage])
+            if not _all(production[stage], ["1"]) and not _all(production[stage], ["0"])
         ]),
         "",
     ]))

@@ -70,8 +70,8 @@
      slice_k  sliced-K groups of a block, which divide each tile's k; 1 in most stages. In tma it counts lanes too: 4
               lanes of a quad interleave k, so it is 4 times the number of sliced-K warp groups
      blocks   resident blocks per SM for which ptxas budgets registers: 65,536 / (threads * blocks) per thread
-     prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection; 75: the same for GPUs before
-              sm_80 alone, which have no cp.async; 0: neither
+     prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection; 0: neither. 75, 89: 1 for GPUs
+              up to sm_75 or sm_89 alone, which have no cp.async, or no TMA
      reason   ["sentence"] why the variant is there
     stage            BM   BN  BK  TM  TN   WM   WN  V bufs slice_k blocks prod reason */
 #define SGEMM_VARIANTS(X)                                                                                              \
@@ -92,14 +92,14 @@
   X(doublebuffered,   32,  64, 16,  4,  4,  16,  32, 4, 2, 1, 4, 0, "about one tile an SM at 512 x 512")               \
   X(doublebuffered,   32,  32, 16,  4,  4,  16,  32, 4, 2, 1, 8, 0, "the smallest results")                            \
   X(async,           128, 256, 16, 16,  8,  64,  64, 4, 3, 1, 1, 0, "large results: fewest loads a result")            \
-  X(async,           128, 256,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "large results, B K-major")                        \
-  X(async,           256, 128,  8, 16,  8,  64,  64, 4, 3, 1, 1, 1, "tall results")                                    \
-  X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3, 1, "middle sizes, edges; three blocks an SM")         \
-  X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3, 1, "narrow results")                                  \
+  X(async,           128, 256,  8, 16,  8,  64,  64, 4, 3, 1, 1,89, "large results, B K-major")                        \
+  X(async,           256, 128,  8, 16,  8,  64,  64, 4, 3, 1, 1,89, "tall results")                                    \
+  X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3,89, "middle sizes, edges; three blocks an SM")         \
+  X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3,89, "narrow results")                                  \
   X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \
   X(async,            64,  64,  8,  8,  8,  32,  64, 4, 3, 1, 8, 1, "short k: eight blocks of two warps an SM")        \
-  X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3, 1, "up to 32 rows")                                   \
-  X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3, 1, "up to 32 columns")                                \
+  X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3,89, "up to 32 rows")                                   \
+  X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3,89, "up to 32 columns")                                \
   X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16, 1, "batches of small matrices: one warp a block")     \
   X(async,            64, 128,  8, 16,  4,  16, 128, 1, 3, 1, 4, 1, "short k, unaligned C: a warp stores rows of 128") \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \

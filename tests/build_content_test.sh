@@ -39,6 +39,9 @@ kernels() {
     }' "$work/rows" | sort
 }
 
+# stage_kernels STAGE AWK_CONDITION: prints the kernels of a stage's rows that meet the condition.
+stage_kernels() { kernels "\$2 == \"$1\" && ($2)" | grep "_$1_"; }
+
 # The stages in the order of the table.
 stages=$(awk '!seen[$2]++ { print $2 }' "$work/rows")
 
@@ -84,12 +87,34 @@ with nvcc notices "sm_90a" 0 -arch=compute_90a -DSGEMM_STAGE=tma -DSGEMM_PART=ho
 with nvcc notices "sm_90, a stage that does not need the letter" 0 -arch=compute_90 -DSGEMM_STAGE=naive
 with nvcc notices "sm_90, a part without the host" 0 -arch=compute_90 -DSGEMM_STAGE=tma -DSGEMM_PART=tma
 
+# A build for sm_80 and sm_90a has the kernels of the variants with 89 in the column prod, empty in the code for sm_90a.
+# with_body FILE: prints the kernels of the stage async in a file of PTX that have its body, inlined or called.
+with_body() {
+  perl -0777 -ne 'for (split /(?=\.entry )/) {
+    print "$1\n" if /cp\.async|call.*sgemm__pipelined/s && /^\.entry (sgemm_async\w+)/ }' "$1" | sort
+}
+two_architectures() {
+  mkdir "$work/keep"
+  if nvcc -fatbin $fast -gencode=arch=compute_80,code=compute_80 -gencode=arch=compute_90a,code=compute_90a \
+    -DSGEMM_PART=async -I"$root" --keep --keep-dir "$work/keep" -o "$work/fatbin" "$root/cuda/sgemm.cu" \
+    > "$work/output" 2>&1; then
+    same "$1, sm_80" "$(stage_kernels async '$3 != 0')" "$(with_body "$work"/keep/*compute_80*.ptx)"
+    same "$1, sm_90a" "$(stage_kernels async '$3 == 1')" "$(with_body "$work"/keep/*compute_90a*.ptx)"
+  else
+    fail "$1" "$(why)"
+  fi
+}
+with nvcc two_architectures "production for two architectures"
+
 if [ "$full" != 0 ]; then
   with nvcc ptx all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
   fast= # production is compiled as for a user, so that an error of the optimiser on an architecture is found
   for arch in 75 80 86 89 90a 100 120; do
     rows='$3 == 1'
-    [ "$arch" != 75 ] || rows='$3 != 0'
+    case $arch in
+      75) rows='$3 != 0' ;;
+      80 | 86 | 89) rows='$3 == 1 || $3 == 89' ;;
+    esac
     with nvcc ptx "production, compute_$arch" "$(unpinned "$rows")" "-arch=compute_$arch"
   done
 fi

@@ -165,7 +165,7 @@ cat > production.c <<'TABLE'
 #define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason) ROW stage production
 SGEMM_VARIANTS(ROW_OF)
 TABLE
-production=$(gcc -E -P -I"$tree" production.c | grep -oE 'ROW [a-z0-9]+ (1|75)\b' | cut -d' ' -f2)
+production=$(gcc -E -P -I"$tree" production.c | grep -oE 'ROW [a-z0-9]+ (1|75|89)\b' | cut -d' ' -f2)
 
 # parts OPTION...: prints the parts that the library is compiled in.
 parts() {

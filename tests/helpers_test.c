@@ -17,6 +17,9 @@ typedef const void *sgemm__kernel;
 static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 #define SGEMM__WITH_TENSOR 1
 
+static int with_stage = 1; /* 0: a build of the production variants */
+#define SGEMM__WITH_STAGE with_stage
+
 #include "sgemm/select/tables.h"
 #include "sgemm/select/calibration_h200.h"
 #include "sgemm/select/workspace.h"
@@ -500,13 +503,90 @@ Test(selection, only_compiled_variants_of_the_stage) {
   }
 }
 
+/* In each build the variants that are selected are in production for the device. Those for older GPUs are selected. */
 Test(selection, prefers_production_variants) {
-  const sgemm_device d = h200();
+  static const int archs[] = {75, 80, 89, 90};
+  int i, a;
+  set_compiled(SGEMM_STAGE_ANY);
+  for (a = 0; a < 4; a++) {
+    sgemm_device d = h200();
+    int older = 0;
+    d.code_arch = archs[a];
+    d.has_sm90a_code = archs[a] == 90;
+    for (i = 0; i < 2 * SHAPES; i++) {
+      const sgemm_params p = shape(i % SHAPES);
+      int production;
+      with_stage = i / SHAPES;
+      production = sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant)->production;
+      cr_assert(production == 1 || production >= archs[a], "shape %d, code for sm_%d", i, archs[a]);
+      older += production > 1;
+    }
+    cr_assert((older > 0) == (archs[a] < 90), "code for sm_%d", archs[a]);
+  }
+}
+
+/* The selection leaves out variants and plans by lower bounds. It still finds the lowest estimate of all plans. */
+Test(selection, finds_the_lowest_estimate) {
+  static const int64_t workspaces[] = {0, 1 << 20, INT64_MAX};
   int i;
   set_compiled(SGEMM_STAGE_ANY);
   for (i = 0; i < SHAPES; i++) {
-    const sgemm_params p = shape(i);
-    cr_assert(sgemm_variant_get(sgemm_select(&p, SGEMM_STAGE_ANY, &d).variant)->production == 1, "shape %d", i);
+    const sgemm_device own_device = i % 2 ? h200() : device(i / 2 % DEVICES), *d = &own_device;
+    sgemm_params p = shape(i);
+    double lowest = 1e300;
+    sgemm__problem q;
+    sgemm_plan found;
+    int v, number;
+    set_addresses(&p, workspaces[i % 3]);
+    q = sgemm__problem_of(&p, d, &sgemm__h200);
+    found = sgemm_select(&p, SGEMM_STAGE_ANY, d);
+    for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+      const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)v);
+      const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, &own, &q, &sgemm__h200);
+      sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
+      int exists = sgemm__in_production(r.v, d) && (d->code_arch >= 80 || r.v->bufs < 3) ? 0 : -1;
+      for (number = 0; number < SGEMM__PLAN_NUMBERS && exists >= 0; number++) {
+        exists = sgemm__numbered_plan(number, &r, &p, d, &q, &plan);
+        if (exists > 0 && sgemm__possible(&plan, d)) {
+          double cost;
+          sgemm__decide_repack(&plan, &q.args, INT64_MAX);
+          cost = sgemm__cost(&plan, &r, &q, &sgemm__h200);
+          sgemm__decide_repack(&plan, &q.args, p.workspace_bytes);
+          if (sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes && cost < lowest)
+            lowest = cost;
+        }
+      }
+    }
+    cr_assert(found.variant != SGEMM_VARIANT_NONE);
+    {
+      const sgemm__variant_calibration own = sgemm__calibration_of(found.variant);
+      const sgemm__candidate r = sgemm__candidate_of(found.variant, &own, &q, &sgemm__h200);
+      sgemm__decide_repack(&found, &q.args, INT64_MAX);
+      cr_assert(sgemm__cost(&found, &r, &q, &sgemm__h200) <= lowest * (1.0 + 1e-12), "shape %d", i);
+    }
+  }
+}
+
+/* A build of the production variants refuses a plan whose variant has no code for the device. */
+Test(selection, variants_for_older_gpus) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 72, 80, 96);
+  int v;
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+    const sgemm_plan plan = sgemm_variant_plan((sgemm_variant)v, &p);
+    const int production = sgemm_variant_get((sgemm_variant)v)->production;
+    current = h200();
+    current.has_sm90a_code = 0;
+    for (current.code_arch = 75; current.code_arch <= 90; current.code_arch += 5)
+      for (with_stage = 0; with_stage < 2; with_stage++) {
+        const int has_code = with_stage || production <= 1 || production >= current.code_arch;
+        const int runs = has_code && (current.code_arch == 90 || !sgemm_variant_get((sgemm_variant)v)->uses_tma);
+        launches = 0;
+        cr_assert(sgemm_run_plan(&plan, &p, NULL) == (runs ? SGEMM_SUCCESS : SGEMM_ERROR_PLAN) && launches == runs,
+                  "%s, code for sm_%d, stage %d", sgemm_variant_get((sgemm_variant)v)->name, current.code_arch,
+                  with_stage);
+      }
   }
 }
 

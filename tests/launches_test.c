@@ -217,13 +217,13 @@ static sgemm_plan plan_of(sgemm_variant variant, const fixture *f) { return sgem
 
 Test(launches, one_kernel) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 130, 70, 37);
-  sgemm_plan plan = plan_of(SGEMM_async_64x128x16_8x8, &f);
-  compare(&f, &plan, "sgemm_async_64x128x16_8x8_nt");
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  compare(&f, &plan, "sgemm_async_64x64x16_8x4_nt");
   f.p.order = SGEMM_COL_MAJOR; /* operands and ops are exchanged */
   f.p.lda = 131, f.p.ldb = 77, f.p.ldc = 133;
   f.p.op_a = SGEMM_T, f.p.lda = 40;
-  plan = plan_of(SGEMM_async_128x64x16_8x8, &f);
-  compare(&f, &plan, "sgemm_async_128x64x16_8x8_tt");
+  plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
+  compare(&f, &plan, "sgemm_async_64x64x8_8x8_tt");
   fixture_free(&f);
 }
 
@@ -352,12 +352,12 @@ Test(launches, selected) {
 /* Epilogues: a second kernel, the kernel that sums, and kernels with an epilogue of their own. */
 Test(launches, epilogues) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 130, 70, 337);
-  sgemm_plan plan = plan_of(SGEMM_async_64x128x16_8x8, &f);
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
-  compare(&f, &plan, "sgemm_async_64x128x16_8x8_nt sgemm_apply_epilogue");
+  compare(&f, &plan, "sgemm_async_64x64x16_8x4_nt sgemm_apply_epilogue");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
   plan.split_k = 2;
-  compare(&f, &plan, "sgemm_async_64x128x16_8x8_nt sgemm_reduce_split_k");
+  compare(&f, &plan, "sgemm_async_64x64x16_8x4_nt sgemm_reduce_split_k");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
   plan = plan_of(SGEMM_splitk_32x32x64_4x4, &f);
   compare(&f, &plan, "sgemm_splitk_32x32x64_4x4_epilogue_nt");

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#define SGEMM__WITH_STAGE 0 /* the tools time no variants that production leaves to older GPUs */
 #include "sgemm/select/tables.h"
 #include "sgemm/select/calibration_h200.h"
 #include "sgemm/select/workspace.h"

@@ -99,7 +99,8 @@ def variants_table():
     for stage, name, production, reason in variants():
         shapes = found.pop(f"sgemm_{stage}_{name}", [])
         head = [f"`{stage}_{name}`", reason]
-        missing = "no suite shape" + {"0": ", not in production", "1": "", "75": ", in production before sm_80"}[production]
+        missing = "no suite shape" + {"0": ", not in production", "1": "", "75": ", in production before sm_80",
+                                      "89": ", in production before sm_90"}[production]
         lines += shape_lines(head, shapes) or [head + [missing, "", "", ""]]
         key = production == "1", bool(shapes)
         counts[key] = counts.get(key, 0) + 1

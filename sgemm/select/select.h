@@ -2,6 +2,11 @@
 #ifndef SGEMM_SELECT_SELECT_H
 #define SGEMM_SELECT_SELECT_H
 
+/* 1 if a build of the production variants has code of this variant for the device: see the column prod. */
+static inline int sgemm__in_production(const sgemm_variant_info *v, const sgemm_device *device) {
+  return v->production == 1 || (v->production > 1 && v->production >= device->code_arch);
+}
+
 /* 1 if the variant and the device can run a strict plan. The operands are not checked. */
 static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *device) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
@@ -10,7 +15,8 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *de
                                         device->code_arch >= 90);
   const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
   const int streams = plan->stream_k == 0 || (plan->stream_k > 1 && v->uses_tma && plan->stream_k <= 65535);
-  return clusters && splits && streams && v->shared <= device->shared_per_block &&
+  const int has_code = SGEMM__WITH_STAGE || v->production == 0 || sgemm__in_production(v, device);
+  return clusters && splits && streams && has_code && v->shared <= device->shared_per_block &&
          (!v->uses_tma || device->code_arch >= 90);
 }
 
@@ -171,7 +177,7 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
     for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
       const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)i);
       /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
-      const int production = any && (device->code_arch >= 80 ? v->production == 1 : v->production && v->bufs < 3);
+      const int production = any && sgemm__in_production(v, device) && (device->code_arch >= 80 || v->bufs < 3);
       lower_bound[i] = infinity;
       if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
         const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);

@@ -56,7 +56,7 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
     float ra[SGEMM__LOADS_PER_THREAD(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, 1))];                                      \
     float rb[SGEMM__LOADS_PER_THREAD(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, 1))];                                      \
     sgemm__pdl_wait();                                                                                                 \
-    if (sgemm__has_work(&args))                                                                                        \
+    if (has_code && sgemm__has_work(&args))                                                                            \
       body(&args, &shape, As, Bs, acc, a, b, ra, rb);                                                                  \
   }
 #define SGEMM__KERNEL_tiled(...) SGEMM__KERNEL_STATIC(sgemm__blocked, __VA_ARGS__)

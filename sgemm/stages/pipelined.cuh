@@ -176,7 +176,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     float acc[SGEMM__ACCUMULATOR_SETS(slice_k) * TM * TN];                                                             \
     float a[SGEMM__FRAGMENT_FLOATS(TM)], b[SGEMM__FRAGMENT_FLOATS(TN)];                                                \
-    sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                                 \
+    if (has_code)                                                                                                      \
+      sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                               \
   }
 #define SGEMM__KERNEL_async(...) SGEMM__KERNEL_PIPELINED(__VA_ARGS__)
 #define SGEMM__DECLARE_async(name) SGEMM__DECLARE(name, sgemm__split_k_args)
