@@ -16,9 +16,10 @@
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
+/* Without a branch, which would be mispredicted every other time: x is not negative. */
 static inline double sgemm__ceil(double x) {
-  const double floor = (double)(int64_t)x;
-  return floor < x ? floor + 1.0 : floor;
+  const int64_t floor = (int64_t)x;
+  return (double)(floor + ((double)floor < x));
 }
 static inline double sgemm__larger(double a, double b) { return a > b ? a : b; }
 static inline double sgemm__smaller(double a, double b) { return a < b ? a : b; }
@@ -96,7 +97,7 @@ typedef struct sgemm__candidate {
   double arrival;     /* minimum clocks between the arrivals of the tiles of consecutive k-steps */
   double step_bytes;  /* bytes that a block loads for each k */
   double partial;     /* clocks of a split-K partition, or of a stream-K partial tile */
-  double slots;       /* resident block slots of the device */
+  double slots;       /* resident block slots of the device for each tile */
   double steps;       /* k-steps of a tile */
   double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
   double lower_bound; /* lower bound of every plan's clocks, without the costs of second kernels */
@@ -153,19 +154,26 @@ static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm_
                                                    : 4.0 * (v->BM + v->BN);
 }
 
-/* Lower bound of the clocks of every plan of a variant: the larger of the SM time and the DRAM time. The SM time is at
-   least that of all SMs busy all the time. Without a split of k it is also at least that of one tile on one SM; a split
-   of k costs a sum. The bound costs less to compute than sgemm__candidate_of() and spares the candidates of most
-   variants. */
+/* Lower bound of the clocks of plans whose SM time is at least `sm`. */
+static inline double sgemm__bound(const sgemm_variant_info *v, double tiles, double sm, const sgemm__problem *q,
+                                  const sgemm__calibration *c) {
+  const double loads = tiles * q->k * sgemm__step_bytes(v, q) * q->sm_byte;
+  return c->launch + (v->uses_tma ? q->must_pack + c->persistent : tiles * q->per_sm * c->block) +
+         sgemm__larger(sgemm__larger(sm, loads), q->dram);
+}
+
+/* Lower bound of the clocks of every plan of a variant. The SM time is at least that of all SMs busy all the time.
+   Without a split of k it is also at least that of the SM with the most tiles; a split of k costs a sum. The bound costs
+   less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
 static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__variant_calibration *own,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   const double fma = v->BM * v->BN * q->lane / own->rate, busy = tiles * fma * q->k * q->per_sm;
-  const double alone = sgemm__larger(busy, fma * q->k * (1.0 + c->half_rate_warps * 32.0 / v->threads));
+  const double alone = fma * q->k * (sgemm__ceil(tiles * q->per_sm - 1e-9) + c->half_rate_warps * 32.0 / v->threads);
   const double split = busy + (v->cluster_split_k ? sgemm__smaller(c->cluster, c->split_k) : c->split_k);
   const double work = sgemm__can_split_k(v) ? sgemm__smaller(alone, split) : alone;
-  return c->launch + (v->uses_tma ? q->must_pack : 0.0) + sgemm__larger(work + own->overhead, q->dram);
+  return sgemm__bound(v, tiles, work + own->overhead, q, c);
 }
 
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
@@ -192,11 +200,10 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.arrival = sgemm__gemv_is_guarded(v, q) ? c->gemv_guarded : c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.step_bytes = sgemm__step_bytes(v, q);
   r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
-  r.slots = q->sms * v->resident;
+  r.slots = q->sms * v->resident / r.tiles;
   r.steps = sgemm__ceil(q->k / v->BK);
   r.apply = q->args.applies_epilogue && !v->fuses ? sgemm__apply_cost(q, c) : 0.0;
-  r.lower_bound = c->launch + (v->uses_tma ? q->must_pack : 0.0) +
-                  sgemm__larger(r.tiles * r.fma * q->k * q->per_sm + r.overhead, q->dram);
+  r.lower_bound = sgemm__bound(v, r.tiles, r.tiles * r.per_k * q->k * q->per_sm + r.overhead, q, c);
   return r;
 }
 
@@ -303,24 +310,39 @@ static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm__cand
   return q->fmas + (SGEMM__COST_POWER_DRAM * (q->bytes + twice) + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
 }
 
-/* Estimated clocks of a strict plan. SM time, load time and DRAM time combine by a 4-norm: the largest dominates, and
-   near ties add. */
+/* Clocks of a stream-K sum beyond its launch: units that end in two tiles, and waits. A thread waits for memory once for
+   each 8 partial tiles that it adds. */
+static inline double sgemm__stream_k_cost(const sgemm__waves *w, const sgemm__candidate *r) {
+  const double partials = w->wave / w->left;
+  const double waits = sgemm__ceil(partials / (8.0 * sgemm__reduce_threads((uint32_t)partials)));
+  return (w->units - 1.0) * w->left * r->partial + (waits - 1.0) * SGEMM__COST_REDUCE_WAIT;
+}
+
+/* Estimated clocks of a strict plan, if they are below `limit`; otherwise a number that is not below it. SM time, load
+   time and DRAM time combine by a 4-norm: the largest dominates, and near ties add. */
+static inline double sgemm__cost_below(double limit, const sgemm_plan *plan, const sgemm__candidate *r,
+                                       const sgemm__problem *q, const sgemm__calibration *c) {
+  const sgemm__waves w = sgemm__waves_of(plan, r, q);
+  const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
+  const double besides = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) + sgemm__split_cost(plan, r, c) +
+                         (r->v->uses_tma ? c->persistent : w.blocks * q->per_sm * c->block);
+  const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.k * r->step_bytes * q->sm_byte;
+  double sm2, loads2, dram2, time, power;
+  if (besides + sgemm__larger(sm, loads) >= limit)
+    return besides + sgemm__larger(sm, loads);
+  sm2 = sm * sm;
+  loads2 = loads * loads;
+  dram2 = q->dram * q->dram;
+  time = besides + sqrt(sqrt(sm2 * sm2 + loads2 * loads2 + dram2 * dram2)) + sgemm__lost_reuse(&w, plan, r, q, c) +
+         (plan->stream_k > 1 && w.left > 0.0 ? sgemm__stream_k_cost(&w, r) : 0.0);
+  power = sgemm__power_bound(&w, r, q);
+  return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
+}
+
+/* Estimated clocks of a strict plan. */
 static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
                                  const sgemm__calibration *c) {
-  const sgemm__waves w = sgemm__waves_of(plan, r, q);
-  const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.k * r->step_bytes * q->sm_byte;
-  const double sm2 = sm * sm, loads2 = loads * loads, dram2 = q->dram * q->dram;
-  const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
-  /* A thread of a stream-K sum waits for memory once for each 8 partial tiles that it adds. */
-  const double partials = plan->stream_k > 1 && w.left > 0.0 ? w.wave / w.left : 1.0;
-  const double waits = sgemm__ceil(partials / (8.0 * sgemm__reduce_threads((uint32_t)partials)));
-  const double time = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) +
-                      sqrt(sqrt(sm2 * sm2 + loads2 * loads2 + dram2 * dram2)) + sgemm__lost_reuse(&w, plan, r, q, c) +
-                      sgemm__split_cost(plan, r, c) + (w.units - 1.0) * w.left * r->partial +
-                      (waits - 1.0) * SGEMM__COST_REDUCE_WAIT +
-                      (r->v->uses_tma ? c->persistent : w.blocks * q->per_sm * c->block);
-  const double power = sgemm__power_bound(&w, r, q);
-  return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
+  return sgemm__cost_below(1e300, plan, r, q, c);
 }
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */

@@ -92,7 +92,7 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
      workspace cannot lower an estimate, and with exactly the bytes of sgemm_workspace_query() the selection finds the
      plan of the query. */
   sgemm__decide_repack(plan, &q->args, INT64_MAX);
-  cost = sgemm__cost(plan, r, q, &sgemm__h200);
+  cost = sgemm__cost_below(best->cost, plan, r, q, &sgemm__h200);
   if (cost < best->cost) {
     int64_t bytes;
     sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
@@ -124,7 +124,7 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   plan->cluster_k = 1 << number / 3;
   plan->split_k = 1;
   plan->stream_k = 0;
-  free_slots = r->slots / (r->tiles * plan->cluster_k);
+  free_slots = r->slots / plan->cluster_k;
   /* A block of a cluster has at least the k-steps of sgemm__least_k(), all blocks of a cluster are resident, and the
      blocks of the next smaller cluster size leave slots free. */
   if (plan->cluster_k > 1 &&
@@ -162,39 +162,53 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
   }
 }
 
+/* Variants, and lower bounds of their plans' clocks. */
+typedef struct sgemm__bounds {
+  int count, lowest; /* lowest: number of the lowest bound */
+  double clocks[SGEMM_VARIANT_COUNT];
+  sgemm_variant variants[SGEMM_VARIANT_COUNT];
+} sgemm__bounds;
+
+static inline void sgemm__add_bound(sgemm__bounds *b, sgemm_variant variant, double clocks) {
+  b->clocks[b->count] = clocks;
+  b->variants[b->count] = variant;
+  b->lowest = clocks < b->clocks[b->lowest] ? b->count : b->lowest;
+  b->count++;
+}
+
+/* Removes the variant of the lowest bound, and all whose bound is not below `limit`. */
+static inline void sgemm__remove_bounds(sgemm__bounds *b, double limit) {
+  const int count = b->count, removed = b->lowest;
+  int i;
+  b->count = b->lowest = 0;
+  for (i = 0; i < count; i++)
+    if (i != removed && b->clocks[i] < limit)
+      sgemm__add_bound(b, b->variants[i], b->clocks[i]);
+}
+
 static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
                                                const sgemm__problem *q) {
   const int any = stage == SGEMM_STAGE_ANY;
   const double infinity = 1e300;
   sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), infinity};
-  double lower_bound[SGEMM_VARIANT_COUNT];
+  sgemm__bounds bounds;
   int pass, i;
   /* For SGEMM_STAGE_ANY pass 1 considers the production variants, and pass 0 the others if no production variant
      fits. */
   for (pass = any; pass >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; pass--) {
-    int promising = 0;
-    double lowest = infinity;
+    bounds.count = bounds.lowest = 0;
     for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
       const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)i);
       /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
       const int production = any && sgemm__in_production(v, device) && (device->code_arch >= 80 || v->bufs < 3);
-      lower_bound[i] = infinity;
       if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
         const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
-        lower_bound[i] = sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200);
-        if (lower_bound[i] < lowest) {
-          lowest = lower_bound[i];
-          promising = i;
-        }
+        sgemm__add_bound(&bounds, (sgemm_variant)i, sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200));
       }
     }
-    /* The variant with the lowest lower bound is considered first. Most other lower bounds exceed its estimate, which
-       spares the estimates of these variants. */
-    for (i = -1; i < SGEMM_VARIANT_COUNT; i++) {
-      const int variant = i < 0 ? promising : i;
-      if (lower_bound[variant] < best.cost)
-        sgemm__consider_variant((sgemm_variant)variant, p, device, q, &best);
-    }
+    /* In this order the best candidate is found early, and the lower bounds of most variants exceed its estimate. */
+    for (; bounds.count > 0; sgemm__remove_bounds(&bounds, best.cost))
+      sgemm__consider_variant(bounds.variants[bounds.lowest], p, device, q, &best);
   }
   return best;
 }
