@@ -366,6 +366,7 @@ typedef struct sgemm_variant_info {
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to that architecture */
   int fuses;      /* 1: there are kernels that apply the call's epilogue; 0: a second kernel does */
+  int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
 } sgemm_variant_info;
 
 /* A variant of SGEMM_TENSOR_VARIANTS: its columns, and the sizes that follow from them. */

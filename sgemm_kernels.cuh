@@ -175,21 +175,21 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #endif
 #define SGEMM__RULE(condition, sentence, name) SGEMM__ASSERT(condition, SGEMM__STRING(name) ": " sentence)
 
-/* Defines the columns of a variant, SGEMM__HAS_CODE_<prod> and the ops of a kernel as constants of a function. No other
-   macro names them in order. */
-#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, has_code_, trans_a_, trans_b_,   \
-                       fused_)                                                                                         \
+/* Defines the columns of a variant, its marks and the ops of a kernel as constants of a function. No other macro names
+   them in order. */
+#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, elements_, has_code_, trans_a_,  \
+                       trans_b_, fused_)                                                                               \
   SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
                    SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
                    SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_), SGEMM__CONSTANT(bufs, bufs_),                     \
                    SGEMM__CONSTANT(slice_k, slice_k_), SGEMM__CONSTANT(cluster_k, SGEMM__CLUSTER_SPLIT_K_##stage),     \
-                   SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(has_code, has_code_),                \
-                   SGEMM__CONSTANT(trans_a, trans_a_), SGEMM__CONSTANT(trans_b, trans_b_),                             \
-                   SGEMM__CONSTANT(fused, fused_))
+                   SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(elements, elements_),                \
+                   SGEMM__CONSTANT(has_code, has_code_), SGEMM__CONSTANT(trans_a, trans_a_),                           \
+                   SGEMM__CONSTANT(trans_b, trans_b_), SGEMM__CONSTANT(fused, fused_))
 
 /* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
 #define SGEMM__SHAPE                                                                                                   \
-  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b, fused }
+  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b, fused, elements }
 
 /* Threads of a kernel's block, for its launch bounds. */
 #define SGEMM__LAUNCH_THREADS(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, ...)                                \
@@ -245,7 +245,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
-    SGEMM__COLUMNS(stage, __VA_ARGS__, 1, 0, 0, 0)                                                                     \
+    SGEMM__COLUMNS(stage, __VA_ARGS__, SGEMM__ELEMENTS(name), 1, 0, 0, 0)                                                                     \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
   }
@@ -257,10 +257,12 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
     SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                  \
       SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),                    \
-                  blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, SGEMM__CAT(SGEMM__HAS_CODE_, production))      \
+                  blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                \
+                  SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production))   \
       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
         SGEMM__FOUR_FUSED(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),            \
                           blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                        \
+                          SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                     \
                           SGEMM__CAT(SGEMM__HAS_CODE_, production))))                                                  \
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
       SGEMM__FOUR(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                        \

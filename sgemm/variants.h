@@ -53,6 +53,8 @@
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
 #define SGEMM__FUSED2(name) SGEMM__IS(SGEMM__FUSED_##name)
 #define SGEMM__FUSED(name) SGEMM__FUSED2(name)
+#define SGEMM__ELEMENTS2(name) SGEMM__IS(SGEMM__ELEMENTS_##name)
+#define SGEMM__ELEMENTS(name) SGEMM__ELEMENTS2(name)
 #define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
 #define SGEMM__SAME(a, b) SGEMM__SAME3(a, b)
 
@@ -96,11 +98,15 @@
   X(async,           256, 128,  8, 16,  8,  64,  64, 4, 3, 1, 1,89, "tall results")                                    \
   X(async,            64, 128, 16,  8,  8,  32,  64, 4, 3, 1, 3,89, "middle sizes, edges; three blocks an SM")         \
   X(async,           128,  64, 16,  8,  8,  64,  32, 4, 3, 1, 3,89, "narrow results")                                  \
-  X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4, 1, "short k: four blocks an SM")                      \
+  X(async,            64,  64, 16,  8,  4,  32,  32, 4, 3, 1, 4,89, "short k: four blocks an SM")                      \
   X(async,            64,  64,  8,  8,  8,  32,  64, 4, 3, 1, 8, 1, "short k: eight blocks of two warps an SM")        \
   X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3,89, "up to 32 rows")                                   \
   X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3,89, "up to 32 columns")                                \
-  X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16, 1, "batches of small matrices: one warp a block")     \
+  X(async,            64, 128,  8,  8,  8,  32,  64, 4, 4, 1, 4, 1, "any alignment: copies among the FMAs")            \
+  X(async,            64,  64,  8,  8,  4,  32,  32, 4, 4, 1, 4, 1, "middle sizes, any alignment")                     \
+  X(async,           128,  32,  8,  8,  4,  32,  32, 4, 3, 1, 4, 1, "up to 32 columns, any alignment")                 \
+  X(async,            32,  32,  8,  4,  4,  16,  32, 4, 4, 1, 8, 1, "small results, any alignment")                    \
+  X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16,89, "batches of small matrices: one warp a block")     \
   X(async,            64, 128,  8, 16,  4,  16, 128, 1, 3, 1, 4, 1, "short k, unaligned C: a warp stores rows of 128") \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "about two tiles an SM at 1024 x 1024")            \
@@ -142,6 +148,14 @@
    other variants a second kernel applies the epilogue to D, or the kernel that sums partial results does: a large tile
    whose threads evaluate an expression at its end loses more time than that (docs/notebook/epilogues.md). */
 #define SGEMM__FUSED_sgemm_splitk_32x32x64_4x4 ~, 1
+
+/* SGEMM__ELEMENTS_<kernel name> marks the variants of async that copy single elements, whatever the alignment, without
+   branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes, of 16
+   bytes at an edge, or of single elements, which precede the FMAs (docs/stages/async.md, "Single elements"). */
+#define SGEMM__ELEMENTS_sgemm_async_64x128x8_8x8 ~, 1
+#define SGEMM__ELEMENTS_sgemm_async_64x64x8_8x4 ~, 1
+#define SGEMM__ELEMENTS_sgemm_async_128x32x8_8x4 ~, 1
+#define SGEMM__ELEMENTS_sgemm_async_32x32x8_4x4 ~, 1
 
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the
    variant `like` for them (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */

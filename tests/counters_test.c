@@ -96,9 +96,9 @@ static int one_result(const sgemm_variant_info *v) {
 }
 
 /* 1 if the epilogue loads C eight output vectors at a time where beta is not 0: stage tma, and stage async with 8 x 8
-   results a thread. */
+   results a thread or copies of single elements. */
 static int loads_c_ahead(const sgemm_variant_info *v) {
-  return v->uses_tma || (v->stage == SGEMM_STAGE_async && v->TM * v->TN == 64);
+  return v->uses_tma || (v->stage == SGEMM_STAGE_async && (v->TM * v->TN == 64 || v->copies_elements));
 }
 
 /* The size rounded up to whole tiles. */
@@ -182,7 +182,8 @@ static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 
 typedef struct transfer {
   int MN, k_major;
   int k_vectors; /* 1: the pipeline stores a K-major operand as float4s of 4 k */
-  int V;         /* elements of one access of a thread */
+  int V;         /* elements of a thread that are neighbours in memory */
+  int access;    /* elements of one access of a thread: V, or 1 */
   int width;     /* K-major: elements of a row that neighbouring lanes load */
   int box;       /* elements of one TMA copy; 0: no TMA */
 } transfer;
@@ -191,11 +192,12 @@ typedef struct transfer {
 
 static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_major) {
   const int k_vectors = v->bufs >= 3 && SGEMM__K_VECTORS(T, v->BK, k_major);
-  transfer x = {MN, k_major, k_vectors, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0};
+  transfer x = {MN, k_major, k_vectors, v->V, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0};
   if (v->uses_tma) {
     x.box = SGEMM__BOX * (k_major ? MN : v->BK);
   } else if (v->bufs >= 3) { /* a copy that transposes moves one element at a time */
     x.V = k_major && !x.k_vectors ? 1 : 4;
+    x.access = v->copies_elements ? 1 : x.V;
     x.width = x.k_vectors ? v->BK : 8;
   }
   return x;
@@ -210,9 +212,10 @@ static transfer transfer_of_b(const sgemm_variant_info *v, int ops) { return tra
 static int64_t sectors_of(transfer x, int64_t count) { return count / (x.k_major || x.MN > 8 ? 8 : x.MN); }
 
 /* Bank conflicts of the stores of `count` elements. Eight lanes store 32 floats. If MN < 32, these are parts of several
-   rows with stride MN + 4, and two of the rows share 4 banks. */
+   rows with stride MN + 4, and two of the rows share 4 banks. So they do if 32 lanes store single elements, MN / 4 of
+   each row. */
 static int64_t conflicts_of(const sgemm_variant_info *v, transfer x, int64_t count) {
-  return v->bufs >= 3 && !x.k_major && x.MN < 32 ? count / 32 : 0;
+  return v->bufs >= 3 && !x.k_major && x.MN < (v->copies_elements ? 128 : 32) ? count / 32 : 0;
 }
 
 /* Counters of the GEMV body with V = 4 and whole k-steps. Each of three vectors loads each element of the matrix once,
@@ -328,7 +331,8 @@ static void tile_multiples(sgemm_variant variant) {
     const int lanes_along_m = v->stage == SGEMM_STAGE_naive;
     closed_forms(v, ops, s, &c);
     COUNT(v, ops, &c, fma_instructions, results * s.k / 32);
-    COUNT(v, ops, &c, global_load_requests, of_a / (a.box ? a.box : 32 * a.V) + of_b / (b.box ? b.box : 32 * b.V));
+    COUNT(v, ops, &c, global_load_requests,
+          of_a / (a.box ? a.box : 32 * a.access) + of_b / (b.box ? b.box : 32 * b.access));
     COUNT(v, ops, &c, global_store_requests, results / (lanes_of(v) * v->V));
     COUNT(v, ops, &c, shared_load_requests,
           (c.shared_load_bytes / 4 - summed(v, s)) / warp + summed(v, s) / (lanes_of(v) * v->V));
@@ -366,8 +370,10 @@ static void wavefronts(sgemm_variant variant) {
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
     const transfer a = transfer_of_a(v, ops), b = transfer_of_b(v, ops);
-    /* Without k_vectors, a K-major operand (A of op N, B of op T) is transposed: a store has one element. */
-    const int64_t transposed = (a.k_major && !a.k_vectors ? of_a : 0) + (b.k_major && !b.k_vectors ? stored - of_a : 0);
+    /* Without k_vectors, a K-major operand (A of op N, B of op T) is transposed: a store has one element. So it has in
+       variants that copy single elements. */
+    const int64_t transposed = (v->copies_elements || (a.k_major && !a.k_vectors) ? of_a : 0) +
+                               (v->copies_elements || (b.k_major && !b.k_vectors) ? stored - of_a : 0);
     const int64_t conflicts = conflicts_of(v, a, of_a) + conflicts_of(v, b, stored - of_a);
     const int64_t from_a = s.m * s.n * s.k / v->TN / 128, from_b = s.m * s.n * s.k / v->TM / 128;
     if (v->V == 1)
@@ -407,12 +413,13 @@ typedef struct loads {
    threads share the loads. first: index of the tile's first element. */
 static void load_tile(const sgemm_variant_info *v, transfer x, int64_t first, int64_t ld, int64_t extent, int64_t depth,
                       loads *sum) {
-  const int MN = x.MN, width = x.k_major ? x.width : 1, aligned = x.V == 1 || ld % 4 == 0;
+  const int MN = x.MN, width = x.k_major ? x.width : 1;
+  const int aligned = x.V == 1 || (ld % 4 == 0 && !v->copies_elements);
   /* 1: vector accesses. A pipeline uses them at edges too, if no vector crosses the edge. */
   const int all = aligned && ((extent >= MN && depth >= v->BK) ||
                               (v->bufs >= 3 && x.V == 4 && (x.k_major ? depth : extent) % 4 == 0));
   /* Lanes that copy neighbours in turn: sgemm__copy_tile() says which. */
-  const int exchange = v->bufs >= 3 && !all && x.V == 4 && !x.k_major && v->BK > 8;
+  const int exchange = v->bufs >= 3 && !all && x.V == 4 && !x.k_major && (v->BK > 8 || v->copies_elements);
   const int sharing = !exchange ? 1 : MN < 128 ? MN / 4 : 32;
   int start, f, lane;
   if (x.box) { /* a request for each box, with the elements of its rows that exist */

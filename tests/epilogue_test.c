@@ -202,7 +202,7 @@ Test(epilogues, reductions, ANYWHERE) {
     int cluster_k, split_k, stream_k;
   } plans[] = {{SGEMM_splitk_16x128x32_16x4, 2, 1, 0},
                {SGEMM_splitk_16x128x32_16x4, 1, 3, 0},
-               {SGEMM_async_64x64x16_8x4, 1, 2, 0},
+               {SGEMM_async_64x64x8_8x8, 1, 2, 0},
                {SGEMM_gemv_1x32x64_1x1, 2, 2, 0},
                {SGEMM_tma_64x64x32_16x8, 1, 1, 7}};
   int i, number, next = 0;

@@ -160,7 +160,7 @@ Test(streams, graphs) {
   need_backend();
   capture_and_replay(workspace_problem(SGEMM_N, SGEMM_T, 300, 310, 37));
   capture_and_replay(workspace_problem(SGEMM_T, SGEMM_N, 60, 70, 5000));
-  split_k = problem_of(SGEMM_async_64x64x16_8x4, SGEMM_N, SGEMM_N, 100, 130, 500, EXACT);
+  split_k = problem_of(SGEMM_async_64x64x8_8x8, SGEMM_N, SGEMM_N, 100, 130, 500, EXACT);
   problem_plan(&split_k, 1, 5);
   capture_and_replay(split_k);
 }

@@ -500,9 +500,9 @@ class Gpu(LadderTest):
                          [(shape, mode, variant) for shape in ("tall", "wide", "batch") for mode in ("warm", "cold")
                           for variant in ("cublas", "production")])
         self.assertTrue(all(row["samples"] == "3" and float(row["error_over_bound"]) <= 1 for row in rows))
-        _, rows, _ = self.suite("--production", "--variants", "*async_64x64x16_8x4")
+        _, rows, _ = self.suite("--production", "--variants", "*async_64x64x8_8x8")
         self.assertEqual([row["variant"] for row in rows],
-                         3 * ["cublas", "production", "sgemm_async_64x64x16_8x4"])
+                         3 * ["cublas", "production", "sgemm_async_64x64x8_8x8"])
 
     def test_score(self):
         for modes in [["warm"], ["cold"], ["warm", "cold"]]:
@@ -526,7 +526,7 @@ class Gpu(LadderTest):
 
     def test_no_score(self):
         """No score without production, without shape names, or with the CSV on standard output."""
-        out, _, context = self.suite("--variants", "*async_64x64x16_8x4")
+        out, _, context = self.suite("--variants", "*async_64x64x8_8x8")
         self.assertNotIn("score", out + " ".join(context))
         status, out, err = self.run_program(self.program, "--sizes", "16", "--production-only", "--reps", "1")
         self.assertEqual((status, err), (0, ""))

@@ -217,13 +217,13 @@ static sgemm_plan plan_of(sgemm_variant variant, const fixture *f) { return sgem
 
 Test(launches, one_kernel) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 130, 70, 37);
-  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
-  compare(&f, &plan, "sgemm_async_64x64x16_8x4_nt");
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
+  compare(&f, &plan, "sgemm_async_64x64x8_8x8_nt");
   f.p.order = SGEMM_COL_MAJOR; /* operands and ops are exchanged */
   f.p.lda = 131, f.p.ldb = 77, f.p.ldc = 133;
   f.p.op_a = SGEMM_T, f.p.lda = 40;
-  plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
-  compare(&f, &plan, "sgemm_async_64x64x8_8x8_tt");
+  plan = plan_of(SGEMM_async_64x64x8_8x4, &f);
+  compare(&f, &plan, "sgemm_async_64x64x8_8x4_tt");
   fixture_free(&f);
 }
 
@@ -289,18 +289,18 @@ Test(launches, tensor_maps) {
 
 Test(launches, tensor_modes) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 150, 140, 300);
-  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
   f.p.mode = SGEMM_TENSOR;
   plan.tensor = SGEMM_wgmma_fp16x3_128x64;
-  compare(&f, &plan, "sgemm_split_fp16x3 sgemm_wgmma_fp16x3_128x64 sgemm_async_64x64x16_8x4_nt");
+  compare(&f, &plan, "sgemm_split_fp16x3 sgemm_wgmma_fp16x3_128x64 sgemm_async_64x64x8_8x8_nt");
   plan.split_k = 2;
   plan.tensor_fallback = SGEMM_wgmma_bf16x6_128x64;
   compare(&f, &plan,
           "sgemm_split_fp16x3 sgemm_wgmma_fp16x3_128x64 sgemm_split_fallback sgemm_wgmma_bf16x6_128x64 "
-          "sgemm_reduce_split_k sgemm_async_64x64x16_8x4_nt");
+          "sgemm_reduce_split_k sgemm_async_64x64x8_8x8_nt");
   plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
   plan.tensor = SGEMM_mma_bf16x6_128x128;
-  compare(&f, &plan, "sgemm_split_bf16x6 sgemm_mma_bf16x6_128x128 sgemm_reduce_split_k sgemm_async_64x64x16_8x4_nt");
+  compare(&f, &plan, "sgemm_split_bf16x6 sgemm_mma_bf16x6_128x128 sgemm_reduce_split_k sgemm_async_64x64x8_8x8_nt");
   fixture_free(&f);
 }
 
@@ -311,7 +311,7 @@ Test(launches, slices) {
   enum { MOST = 32 };
   static sgemm_launch list[MOST], untouched[MOST];
   fixture f = fixture_of(SGEMM_N, SGEMM_N, 70, 390, 130);
-  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
   int count = -1, whole, i;
   plan.tensor = SGEMM_mma_fp16x3_128x128;
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, MOST, &whole) == SGEMM_SUCCESS && whole == 3);
@@ -352,12 +352,12 @@ Test(launches, selected) {
 /* Epilogues: a second kernel, the kernel that sums, and kernels with an epilogue of their own. */
 Test(launches, epilogues) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 130, 70, 337);
-  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
-  compare(&f, &plan, "sgemm_async_64x64x16_8x4_nt sgemm_apply_epilogue");
+  compare(&f, &plan, "sgemm_async_64x64x8_8x8_nt sgemm_apply_epilogue");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
   plan.split_k = 2;
-  compare(&f, &plan, "sgemm_async_64x64x16_8x4_nt sgemm_reduce_split_k");
+  compare(&f, &plan, "sgemm_async_64x64x8_8x8_nt sgemm_reduce_split_k");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
   plan = plan_of(SGEMM_splitk_32x32x64_4x4, &f);
   compare(&f, &plan, "sgemm_splitk_32x32x64_4x4_epilogue_nt");
@@ -371,7 +371,7 @@ Test(launches, parts) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 150, 140, 300);
   static const char *const want[] = {"tensor", "tensor", "tensor", "tensor", "host", "async", "host"};
   sgemm_launch list[SGEMM_MAX_LAUNCHES];
-  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
   int i, count = 0;
   plan.tensor = SGEMM_wgmma_fp16x3_128x64;
   plan.tensor_fallback = SGEMM_wgmma_bf16x6_128x64;
@@ -388,7 +388,7 @@ Test(launches, parts) {
 
 Test(launches, nothing_to_compute) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 5, 6, 7);
-  sgemm_plan plan = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  sgemm_plan plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
   int count = -1;
   f.p.batch = 0;
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, NULL, 0, &count) == SGEMM_SUCCESS && count == 0);
@@ -469,7 +469,7 @@ Test(launches, errors) {
   p = sgemm_params_init(SGEMM_N, SGEMM_N, p.m, p.n, p.k);
   p.A = f.A, p.B = f.B, p.C = f.C;
   number = -1;
-  bad = plan_of(SGEMM_async_64x64x16_8x4, &f);
+  bad = plan_of(SGEMM_async_64x64x8_8x8, &f);
   REFUSED(SGEMM_ERROR_GRID, &bad, &p, &f.device, encoder, list, 6, &number);
   fixture_free(&f);
 }

@@ -129,6 +129,15 @@ SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int k_v
   return sgemm__loader_of(s, k_major && !k_vectors ? 1 : 4, k_vectors ? s->BK : 8, MN, k_major, X, ld, limit);
 }
 
+/* Copies of single elements. Lanes that share a row of an MN-major tile copy neighbours: lane n copies elements n, n +
+   lanes, n + 2 lanes and n + 3 lanes of the 4 * lanes elements from lane 0's on.
+     sgemm__row_lanes()       lanes that share a row; 1 for a K-major tile, in which a lane copies its own elements
+     sgemm__row_lanes_back()  elements from the first one that the lane copies to its own first one */
+SGEMM__DEVICE int sgemm__row_lanes(const sgemm__loader *l) { return l->k_major ? 1 : l->MN < 128 ? l->MN / 4 : 32; }
+SGEMM__DEVICE int sgemm__row_lanes_back(int lanes) {
+  return lanes == 1 ? 0 : sgemm__pin(3 * (sgemm__thread() % lanes));
+}
+
 /* Issues the thread's cp.async copies of the next tile from global to shared memory. The k < depth of the tile exist;
    elements outside of the matrix become zeros. Full tiles need no tests. At an edge, copies have 16 bytes if rows start
    at multiples of 16 bytes and the contiguous dimension ends at a multiple of 4, so that no float4 crosses the edge. */
@@ -157,12 +166,9 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
         sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < depth);
       }
     } else {
-      /* Single elements. Lanes that share a row of an MN-major tile copy neighbours: lane n copies elements n, n + lanes,
-         n + 2 lanes and n + 3 lanes of the 4 * lanes elements from lane 0's on. With BK = 8, and where op makes k
-         contiguous, each lane copies the four elements from its own on: the exchange gained nothing
-         (docs/notebook/selection.md, "17 to 256 rows or columns"). */
-      const int lanes = l->k_major || l->BK == 8 ? 1 : l->MN < 128 ? l->MN / 4 : 32;
-      const int back = lanes == 1 ? 0 : sgemm__pin(3 * (sgemm__thread() % lanes));
+      /* Single elements. With BK = 8 neighbours gained nothing (docs/notebook/selection.md, "17 to 256 rows or
+         columns"). */
+      const int lanes = l->BK == 8 ? 1 : sgemm__row_lanes(l), back = sgemm__row_lanes_back(lanes);
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
@@ -175,6 +181,29 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
                           l->k + k + (l->k_major ? v : 0) < depth);
       }
     }
+  }
+  sgemm__converge();
+  l->next += l->k_major ? l->BK : l->BK * l->ld;
+}
+
+/* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros; with
+   depth <= 0 there is no tile, and nothing is copied. The code has predicates in place of branches, so that ptxas issues
+   the copies among the FMAs of the step that follows. */
+SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t depth) {
+  const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
+  const int count = (elements + per_access - 1) / per_access, rest = depth < l->BK ? (int)depth : l->BK;
+  const int lanes = sgemm__row_lanes(l), back = sgemm__row_lanes_back(lanes);
+  const int copies = rest > 0 && (elements >= per_access || sgemm__thread() * l->V < elements);
+  int i, v;
+  SGEMM__UNROLL
+  for (i = 0; i < count; i++) {
+    const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
+    const float *p = l->next - back + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+    float *to = shared - back + sgemm__shared_offset(l->MN, l->BK, 0, l->mn + mn, l->k + k);
+    SGEMM__UNROLL
+    for (v = 0; v < l->V; v++)
+      if (copies)
+        sgemm__copy(to + v * lanes, p + v * lanes, l->mn - back + mn + v * lanes < l->limit && l->k + k < rest);
   }
   sgemm__converge();
   l->next += l->k_major ? l->BK : l->BK * l->ld;

@@ -12,6 +12,7 @@ typedef struct sgemm__shape {
   int a_k_major;       /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
   int fused;           /* 1: the results go through the call's epilogue */
+  int elements;        /* 1: a pipeline copies single elements alone, see sgemm__copy_elements() */
 } sgemm__shape;
 
 /* The shape of a kernel without a main loop whose threads store one output vector each of a BM x BN tile. */

@@ -94,6 +94,10 @@ static const sgemm__calibration sgemm__h200 = {
   X(async_64x64x8_8x8,               101.2,  2946)                                                                     \
   X(async_32x128x32_8x4,              84.6,  4950)                                                                     \
   X(async_128x32x32_4x8,              84.0,  5465)                                                                     \
+  X(async_64x128x8_8x8,              122.2, 10868)                                                                     \
+  X(async_64x64x8_8x4,                97.6,  4973)                                                                     \
+  X(async_128x32x8_8x4,               85.2,  4205)                                                                     \
+  X(async_32x32x8_4x4,                67.5,  1581)                                                                     \
   X(async_32x32x8_8x4,                71.2,  3872)                                                                     \
   X(async_64x128x8_16x4,              80.0,  5404)                                                                     \
   X(splitk_64x128x16_8x8,             97.0,  5753)                                                                     \

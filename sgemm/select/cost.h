@@ -109,11 +109,11 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
 }
 
 /* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
-   the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, and tma, load
-   eight vectors at a time; their code for it runs once, and it is long. */
+   the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, those that copy
+   single elements, and tma load eight vectors at a time; their code for it runs once, and it is long. */
 static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q) {
   const double vectors = sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
-  const int ahead = v->uses_tma || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
+  const int ahead = v->uses_tma || v->copies_elements || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
   return ahead ? q->read_ahead : q->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
 }
 
@@ -182,10 +182,12 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   /* An operand is copied element by element if it is K-major and fragments have more than 4 elements, or if its rows do
      not start at multiples of 16 bytes. */
   const double single = v->bufs > 2 ? c->copy : v->bufs > 0 ? c->store : 0.0; /* gemv copies no tiles */
-  const int a_single = q->a_k_major && (v->TM != 4 || v->V == 1), b_single = q->b_k_major && (v->TN != 4 || v->V == 1);
+  const int a_single = v->copies_elements || (q->a_k_major && (v->TM != 4 || v->V == 1));
+  const int b_single = v->copies_elements || (q->b_k_major && (v->TN != 4 || v->V == 1));
   const int any_alignment = v->uses_tma || sgemm__is_elementwise(v);
-  const double a_copy = any_alignment ? 0.0 : !q->a_vectors ? c->guarded : a_single ? single : 0.0;
-  const double b_copy = any_alignment ? 0.0 : !q->b_vectors ? c->guarded : b_single ? single : 0.0;
+  const double unaligned = v->copies_elements ? single : c->guarded;
+  const double a_copy = any_alignment ? 0.0 : !q->a_vectors ? unaligned : a_single ? single : 0.0;
+  const double b_copy = any_alignment ? 0.0 : !q->b_vectors ? unaligned : b_single ? single : 0.0;
   sgemm__candidate r;
   r.v = v;
   r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;

@@ -19,15 +19,18 @@ SGEMM__DEVICE int sgemm__fragment_offset(int T, int k_vectors, int k) {
 /* Floats of A's tile, and of a buffer of the pipeline: A's tile, then B's. */
 #define SGEMM__PIPELINE_A_FLOATS(s) SGEMM__TILE_FLOATS((s)->BM, (s)->BK)
 #define SGEMM__PIPELINE_BUFFER_FLOATS(s) (SGEMM__PIPELINE_A_FLOATS(s) + SGEMM__TILE_FLOATS((s)->BN, (s)->BK))
-#define SGEMM__A_K_VECTORS(s) ((s)->V == 4 && SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major))
-#define SGEMM__B_K_VECTORS(s) ((s)->V == 4 && SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major))
+#define SGEMM__A_K_VECTORS(s) ((s)->V == 4 && !(s)->elements && SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major))
+#define SGEMM__B_K_VECTORS(s) ((s)->V == 4 && !(s)->elements && SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major))
 
 /* Issues the thread's copies of the next tiles of A and B into a buffer, and commits them as one group. k_left: k of
    the block from these tiles on. With k_left <= 0 the group is empty, so that sgemm__copy_wait() counts one group for
    each tile to the end. */
 SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, float *buffer, sgemm__loader *load_a, sgemm__loader *load_b,
                                      int64_t k_left) {
-  if (k_left > 0) {
+  if (s->elements) {
+    sgemm__copy_elements(buffer, load_a, k_left);
+    sgemm__copy_elements(buffer + SGEMM__PIPELINE_A_FLOATS(s), load_b, k_left);
+  } else if (k_left > 0) {
     sgemm__copy_tile(buffer, SGEMM__A_K_VECTORS(s), load_a, k_left);
     sgemm__copy_tile(buffer + SGEMM__PIPELINE_A_FLOATS(s), SGEMM__B_K_VECTORS(s), load_b, k_left);
   }
@@ -56,9 +59,9 @@ SGEMM__DEVICE void sgemm__multiply_step(float *acc, const float *a, const float 
 }
 
 /* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. number: the
-   tile's, in raster order. Variants with 8 x 8 results per thread and without sliced-K multiply all results by alpha
-   first and load C eight vectors at a time. This order makes the other variants slower (docs/notebook/tile_ends.md,
-   "Reading C when beta is not 0"). */
+   tile's, in raster order. Variants with 8 x 8 results per thread and without sliced-K, and those that copy single
+   elements, multiply all results by alpha first and load C eight vectors at a time. This order makes the other variants
+   slower (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
 SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                           uint32_t number, const sgemm__thread_tile *own, const sgemm__k_split *split,
                                           float *shared, float *acc) {
@@ -69,7 +72,7 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
     acc[i] += acc[s->TM * s->TN + i];
   if (s->slice_k > 1) {
     sgemm__reduce_and_store(p, s, tile, &at, own, split, shared, acc);
-  } else if (s->TM * s->TN == 64) {
+  } else if (s->TM * s->TN == 64 || s->elements) {
     const sgemm__args unscaled = sgemm__unscaled(p);
     SGEMM__UNROLL
     for (i = 0; i < s->TM * s->TN; i++)
