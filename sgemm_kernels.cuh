@@ -245,7 +245,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
-    SGEMM__COLUMNS(stage, __VA_ARGS__, SGEMM__ELEMENTS(name), 1, 0, 0, 0)                                                                     \
+    SGEMM__COLUMNS(stage, __VA_ARGS__, SGEMM__ELEMENTS(name), 1, 0, 0, 0)                                              \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
   }

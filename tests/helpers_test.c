@@ -544,7 +544,7 @@ Test(selection, finds_the_lowest_estimate) {
       const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)v);
       const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, &own, &q, &sgemm__h200);
       sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
-      int exists = sgemm__in_production(r.v, d) && (d->code_arch >= 80 || r.v->bufs < 3) ? 0 : -1;
+      int exists = sgemm__is_preferred(r.v, d) ? 0 : -1;
       for (number = 0; number < SGEMM__PLAN_NUMBERS && exists >= 0; number++) {
         exists = sgemm__numbered_plan(number, &r, &p, d, &q, &plan);
         if (exists > 0 && sgemm__possible(&plan, d)) {

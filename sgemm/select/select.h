@@ -7,6 +7,12 @@ static inline int sgemm__in_production(const sgemm_variant_info *v, const sgemm_
   return v->production == 1 || (v->production > 1 && v->production >= device->code_arch);
 }
 
+/* 1 if the selection for SGEMM_STAGE_ANY prefers the variant on the device. Before sm_80 there is no cp.async, and a
+   pipeline waits for each load. */
+static inline int sgemm__is_preferred(const sgemm_variant_info *v, const sgemm_device *device) {
+  return sgemm__in_production(v, device) && (device->code_arch >= 80 || v->bufs < 3);
+}
+
 /* 1 if the variant and the device can run a strict plan. The operands are not checked. */
 static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *device) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
@@ -199,8 +205,7 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
     bounds.count = bounds.lowest = 0;
     for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
       const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)i);
-      /* Before sm_80 there is no cp.async, and a pipeline waits for each load. */
-      const int production = any && sgemm__in_production(v, device) && (device->code_arch >= 80 || v->bufs < 3);
+      const int production = any && sgemm__is_preferred(v, device);
       if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
         const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
         sgemm__add_bound(&bounds, (sgemm_variant)i, sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200));
