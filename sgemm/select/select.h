@@ -21,7 +21,8 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *de
                                         device->code_arch >= 90);
   const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
   const int streams = plan->stream_k == 0 || (plan->stream_k > 1 && v->uses_tma && plan->stream_k <= 65535);
-  const int has_code = SGEMM__WITH_STAGE || v->production == 0 || sgemm__in_production(v, device);
+  /* A variant that is not compiled has no code: the caller reports that later, as SGEMM_ERROR_NOT_COMPILED. */
+  const int has_code = SGEMM__WITH_STAGE || sgemm__in_production(v, device) || !sgemm_compiled(plan->variant);
   return clusters && splits && streams && has_code && v->shared <= device->shared_per_block &&
          (!v->uses_tma || device->code_arch >= 90);
 }
