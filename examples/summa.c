@@ -6,17 +6,19 @@
    block of C. There are two buffers for panels: a copy stream brings the next panel while the present one is multiplied.
 
    summa.h has the functions that move panels and start ranks. docs/summa.md has the arithmetic. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime(), sched_yield() */
+#define _POSIX_C_SOURCE 200809L /* alarm(), clock_gettime(), sched_yield() */
 
 #include "examples/summa.h"
 
 #include <math.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sgemm.h"
 
@@ -52,10 +54,24 @@ static int sgemm(summa_rank *rank, sgemm_status status) {
                       error ? cudaGetErrorString((cudaError_t)error) : sgemm_status_string(status));
 }
 
+/* Ends the process if a call of NCCL, MPI or CUDA does not return. Under MPI mpirun then ends the other processes. */
+static void end_late(int number) {
+  static const char sentence[] = "summa: a call did not return for 10 s more than --timeout\n";
+  (void)number;
+  (void)!write(STDERR_FILENO, sentence, sizeof sentence - 1);
+  _exit(2);
+}
+
+/* Starts the time of end_late() again, for all ranks of the process. A wait of --timeout ends before it, with a sentence
+   that says what was waited for. */
+static void start_time(double timeout) { alarm((unsigned)timeout + 10); }
+static void stop_time(void) { alarm(0); }
+
 /* Waits for an event, at most the time of the rank. */
 static int wait_for(summa_rank *rank, cudaEvent_t event) {
   const double end = summa_now() + rank->timeout;
   cudaError_t error;
+  start_time(rank->timeout);
   while ((error = cudaEventQuery(event)) == cudaErrorNotReady) {
     if (summa_poll(rank) != 0)
       return 1;
@@ -108,6 +124,7 @@ static int64_t offset_b(const product *x, const block *own, const panel *now) {
 /* Brings a panel to the buffers `slot`, when the panel before in these buffers has been multiplied. */
 static int bring(summa_rank *rank, const product *x, block *own, const panel *next, int slot) {
   const size_t m = (size_t)own->m, n = (size_t)own->n, width = (size_t)next->width;
+  start_time(rank->timeout);
   return cuda(rank, "cudaStreamWaitEvent", cudaStreamWaitEvent(own->copy, own->used[slot], 0)) ||
          (x->q > 1 && m > 0 &&
           summa_broadcast(rank, SUMMA_ROW, next->col, (size_t)offset_a(x, next), m, width, own->a_panel[slot],
@@ -305,7 +322,7 @@ static const char usage[] =
     "  --panel K    the width of a panel; default: 4096, 8192 in the tensor modes, K for one rank\n"
     "  --repeat N   multiply N times and print the least time; default 3\n"
     "  --check      compare C with sums in double: all of a small block, 256 elements of a large one\n"
-    "  --timeout S  give up when no panel was multiplied for S seconds; default 60";
+    "  --timeout S  give up if no panel is multiplied for S seconds, or a call lasts S + 10 s; default 60";
 
 static int refuse(options *o, const char *format, ...) {
   va_list arguments;
@@ -437,6 +454,7 @@ static int run(summa_rank *rank, const product *x, block *own) {
     if (summa(rank, x, own))
       return 1;
     longest = summa_max(summa_now() - begin);
+    stop_time();
     least = longest < least ? longest : least;
   }
   if (option.check && check(rank, x, own, &worst))
@@ -499,8 +517,11 @@ int main(int argc, char **argv) {
     ranks[i].col = (world.first + i) % option.x.q;
     ranks[i].timeout = option.timeout;
   }
+  signal(SIGALRM, end_late);
+  start_time(option.timeout);
   if (summa_open(ranks, count))
     fail(&ranks[0]);
+  stop_time();
   summa_each(ranks, count, body);
   free(ranks);
   if (world.first == 0)

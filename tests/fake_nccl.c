@@ -6,7 +6,8 @@
      FAKE_ORDER  late: multiplications before copies; early: copies before multiplications; a number: the seed of a
                  random order
      FAKE_FAIL   CALL:N: the Nth call of a function fails. CALL is a word of `names`. stuck: the Nth broadcast never
-                 ends; async: NCCL reports an error after its Nth broadcast
+                 ends; async: NCCL reports an error after its Nth broadcast; hang: the Nth of ncclCommInitAll() and
+                 ncclBroadcast() does not return
 
    Link with --wrap=pthread_barrier_init and --wrap=pthread_barrier_wait. */
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef enum call {
   MALLOC,
@@ -31,10 +33,12 @@ typedef enum call {
   STUCK,
   ASYNC,
   PEER,
+  HANG,
   CALLS
 } call;
-static const char *const names[CALLS] = {"malloc",   "stream", "event", "copy",      "wait",  "record", "query",
-                                         "multiply", "run",    "init",  "broadcast", "stuck", "async",  "peer"};
+static const char *const names[CALLS] = {"malloc",    "stream", "event",    "copy", "wait",
+                                         "record",    "query",  "multiply", "run",  "init",
+                                         "broadcast", "stuck",  "async",    "peer", "hang"};
 
 enum { MOST = 64, BYTES_LIMIT = 1 << 30 };
 
@@ -93,6 +97,12 @@ static cudaError_t counted(call kind) {
   error = fails(kind) ? cudaErrorFake : cudaSuccess;
   pthread_mutex_unlock(&lock);
   return error;
+}
+
+static void hang(void) {
+  if (counted(HANG) != cudaSuccess)
+    for (;;)
+      pause();
 }
 
 /* ---- The work of the streams; all with the lock ------------------------------------------------------------------ */
@@ -395,6 +405,7 @@ const char *ncclGetErrorString(ncclResult_t result) {
 ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices) {
   group *g = (group *)calloc(1, sizeof *g);
   int i, j;
+  hang();
   g->count = g->open = count;
   for (i = 0; i < count; i++) {
     for (j = 0; j < i; j++)
@@ -439,6 +450,7 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataTyp
                            cudaStream_t stream) {
   piece *x;
   int failed;
+  hang();
   if (type != ncclFloat || count == 0 || root < 0 || root >= comm->of->count)
     stop("a broadcast with wrong arguments");
   pthread_mutex_lock(&lock);

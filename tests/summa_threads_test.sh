@@ -90,6 +90,11 @@ for number in 1 7 20; do
   faulty nccl stuck:$number "no panel was multiplied for 0.5 s; another rank or a link does not answer" --timeout 0.5
   faulty nccl async:$number "NCCL: a fake error of NCCL"
 done
+# A 2x2 grid calls ncclCommInitAll() four times, so that 5 is a broadcast.
+for number in 1 5; do
+  refuse "hang:$number" "summa: a call did not return for 10 s more than --timeout" \
+    env FAKE_FAIL=hang:$number FAKE_GPUS=4 FAKE_ORDER=late ./nccl 9 9 9 --timeout 0.5
+done
 for number in 1 3; do
   refuse "init:$number" "summa: rank 0: ncclCommInitAll: a fake error of NCCL" \
     env FAKE_FAIL=init:$number FAKE_GPUS=4 ./nccl 9 9 9
