@@ -4,8 +4,9 @@
 #define SGEMM_REDUCTIONS_H
 
 /* X([symbol] name, "what it computes of the elements of a row or column"). max and min also give the element's index:
-   argmax and argmin. A NaN is larger than each number in max and smaller in min; of equal elements, -0 and 0 among
-   them, and of NaNs the one with the lowest index counts. Of no elements: 0, 0, -Inf, Inf, and the index -1. */
+   argmax and argmin. A NaN is larger than each number in max and smaller in min. Among equal elements, such as -0 and
+   0, and among NaNs the one with the lowest index counts. Without elements the results are 0, 0, -Inf, Inf, and the
+   index -1. */
 // clang-format off
 #define SGEMM_REDUCTIONS(X)                                                                                            \
   X(sum,         "the sum")                                                                                            \

@@ -75,7 +75,7 @@ check "module" client module.so -Iinclude -shared -fPIC -Dmain=main_of_module
 check "host" gcc -std=c11 "${strict[@]}" "$root/tests/module_host.c" -ldl -o host
 for case in products handles lt_attributes; do check "module of a host: $case" preloaded ./host $case; done
 
-# Of several versions the one is called that the program has loaded, also if the adapter does not know its number.
+# The adapter calls the version of cuBLAS that the program has loaded, also if it does not know its number.
 version=12
 check "module with cuBLAS 12" client module.so -Iinclude -shared -fPIC -Dmain=main_of_module
 for case in handles lt_attributes; do

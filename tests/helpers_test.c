@@ -567,8 +567,8 @@ Test(selection, finds_the_lowest_estimate) {
   }
 }
 
-/* A build of the production variants refuses a plan whose variant has no code for the device. That a variant is not
-   compiled is reported in its place. */
+/* A build of the production variants refuses a plan whose variant has no code for the device. A variant that is not
+   compiled has a status of its own. */
 Test(selection, variants_for_older_gpus) {
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 72, 80, 96);
   int i;

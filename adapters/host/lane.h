@@ -70,7 +70,7 @@ typedef struct sgemm_host__lane {
   sgemm_host__panel *panel;
   int panels; /* places that have their events */
   sgemm_host__result result[3];
-  /* Of the present call. */
+  /* The fields below belong to the present call. */
   sgemm_host__call *call;
   char *workspace;
   int64_t step;

@@ -50,7 +50,8 @@ SGEMM__DEVICE void sgemm__store_thread_vector(const sgemm__args *p, const sgemm_
                       acc);
 }
 
-/* The same, or through the call's epilogue if fused is 1. at: position of the tile in the result. */
+/* Stores output vector number `vector` of a thread, through the call's epilogue if fused is 1. at: position of the tile
+   in the result. */
 SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm__shape *s, int fused,
                                                const sgemm__tile *tile, const sgemm__tile_position *at,
                                                const sgemm__thread_tile *own, int vector, const float *acc) {

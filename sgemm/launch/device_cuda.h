@@ -159,7 +159,7 @@ static cudaError_t sgemm__new_pool(int device, cudaMemPool_t *pool) {
   return error;
 }
 
-/* The pool of the current device. Of host threads that create a pool at the same time, the first stores its own, and
+/* The pool of the current device. If several host threads create a pool at the same time, the first stores its own, and
    the others destroy theirs. Devices whose properties are not cached use their default pool. */
 static cudaError_t sgemm__pool(cudaMemPool_t *pool) {
   cudaMemPool_t none = NULL;
