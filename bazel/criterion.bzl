@@ -5,8 +5,11 @@ load("@rules_shell//shell:sh_test.bzl", "sh_test")
 load("//bazel:copts.bzl", "SGEMM_COPTS")
 load("//bazel:cuda.bzl", "requires_cuda")
 
-def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [], tags = None, target_compatible_with = [], **kwargs):
-    """NAME_bin is the binary with Criterion, for a debugger. The test NAME runs it with `jobs` cases at a time."""
+def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [], tags = [], target_compatible_with = [], **kwargs):
+    """NAME_bin is the binary with Criterion, for a debugger. The test NAME runs it with `jobs` cases at a time.
+
+    Bazel counts one CPU for the test all the same: if it kept `jobs` of them, a core would be idle whenever a test with one
+    process is beside it."""
     cc_binary(
         name = name + "_bin",
         testonly = True,
@@ -29,7 +32,7 @@ def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [
             name + "_bin",
             "//bazel:own_pid.sh",
         ],
-        tags = ["cpu:{}".format(jobs)] if tags == None else tags,
+        tags = tags,
         target_compatible_with = target_compatible_with,
         **kwargs
     )

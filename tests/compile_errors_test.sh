@@ -101,17 +101,32 @@ sentences() {
   sed -n 's/.*static assertion failed: "\(.*\)".*/\1/p' "$work/output" | tr -d '\\' | grep '^sgemm_' | sort -u
 }
 
-while IFS='|' read -r rule row; do
-  rule=$(sed 's/ *$//' <<< "$rule")
-  read -r stage BM BN BK TM TN WM WN V bufs slice_k blocks <<< "${row//,/}"
+# compile_rows: compiles a table that starts with the rows in `lines`, and has estimates for their `variants`, and compares
+# the messages of each row with its rules. The build compiles no kernel of these rows.
+lines=() variants=()
+compile_rows() {
+  local i messages rows=
+  for i in "${lines[@]}"; do rows+="  X(${i#*|}, 0, \"a row of the test\") \\"$'\n'; done
+  ROWS=$rows ESTIMATES=$(printf ' X(%s, tiled_16x16x16_1x1)' "${variants[@]}") table_with awk '
+    /^#define SGEMM_ESTIMATED\(X\)/ { sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"]) }
+    { print }
+    /^#define SGEMM_VARIANTS\(X\)/ { printf "%s", ENVIRON["ROWS"] }'
+  messages=$(sentences -DSGEMM_STAGE=coalesced)
+  for i in "${!lines[@]}"; do
+    same "$(tr -s ' ' <<< "${lines[i]#*|}")" "$(sed 's/ *|.*//; s/ + /\n/g' <<< "${lines[i]}" | sort)" \
+      "$(sed -n "s/^sgemm_${variants[i]}: //p" <<< "$messages" | sort)"
+  done
+  lines=() variants=()
+}
+
+# One table has many rows, but each variant once.
+while read -r line; do
+  read -r stage BM BN BK TM TN _ <<< "$(sed 's/.*|//; s/,/ /g' <<< "$line")"
   variant=${stage}_${BM}x${BN}x${BK}_${TM}x${TN}
-  # The table starts with this row and has an estimate for it. The build compiles no kernel of the row.
-  table_with sed -e "/^#define SGEMM_VARIANTS(X)/a\\
-  X($stage, $BM, $BN, $BK, $TM, $TN, $WM, $WN, $V, $bufs, $slice_k, $blocks, 0, \"a row of the test\") \\\\" \
-    -e "s/^#define SGEMM_ESTIMATED(X)/& X($variant, tiled_16x16x16_1x1)/"
-  same "$variant, WM $WM, WN $WN, V $V, bufs $bufs, slice_k $slice_k, blocks $blocks" \
-    "$(sed "s/ + /\n/g" <<< "$rule" | sed "s/^/sgemm_$variant: /" | sort)" "$(sentences -DSGEMM_STAGE=coalesced)"
+  if [[ " ${variants[*]} " == *" $variant "* ]]; then compile_rows; fi
+  lines+=("$line") variants+=("$variant")
 done < "$work/rows"
+compile_rows
 
 while IFS='|' read -r rule row; do
   rule=$(sed 's/ *$//' <<< "$rule")
