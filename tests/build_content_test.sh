@@ -108,7 +108,7 @@ with nvcc two_architectures "production for two architectures"
 
 if [ "$full" != 0 ]; then
   with nvcc ptx all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
-  # On three architectures the optimiser must compile production too. It does so on sm_90a in every build with kernels, and on
+  # On two architectures the optimiser must compile production too. It does so on sm_90a in every build with kernels, and on
   # sm_75 and sm_120 in nvrtc_test.
   quick=$fast
   for arch in 75 80 86 89 90 90a 100 120; do
@@ -118,7 +118,7 @@ if [ "$full" != 0 ]; then
       80 | 86 | 89) rows='$3 == 1 || $3 == 89' ;;
     esac
     case $arch in
-      80 | 90 | 100) fast= ;;
+      80 | 90) fast= ;;
     esac
     with nvcc ptx "production, compute_$arch" "$(unpinned "$rows")" "-arch=compute_$arch"
   done
