@@ -99,6 +99,7 @@ static cudaError_t counted(call kind) {
   return error;
 }
 
+/* Does not return if this is the call that FAKE_FAIL names. */
 static void hang(void) {
   if (counted(HANG) != cudaSuccess)
     for (;;)

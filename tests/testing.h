@@ -131,7 +131,7 @@ int sweep(problem *q, sgemm_variant variant, data_kind kind, int i);
 /* A schedule may not change the bits of a result. On a GPU it is a stream: the default one or one of four others. On
    the CPU model it is an order of the threads: forward, backward or one of three shuffles. */
 enum { SCHEDULES = 5, REDUCED_SCHEDULES = 3 };
-int schedules(void);          /* the number of schedules of the tier */
+int schedules(void);          /* the number of schedules of the tier; 1 with the sanitizers */
 sgemm_stream schedule(int i); /* sets schedule i and returns its stream */
 
 /* Skips the test if present is 0; fails it with SGEMM_REQUIRE_GPU=1 in the environment. */
