@@ -28,7 +28,8 @@
   X(splitk,         1, 0, "k is split among warp groups of a block and blocks of a cluster, summed in a fixed order")  \
   X(direct,         0, 0, "short k: BK of k go from global memory to registers, without tiles or barriers")            \
   X(gemv,           1, 0, "C has one row or column: the matrix is loaded once, from global memory to registers")       \
-  X(tma,            0, 1, "warp-specialized: a producer thread issues TMA copies, consumer warps multiply")
+  X(tma,            0, 1, "warp-specialized: a producer thread issues TMA copies, consumer warps multiply")            \
+  X(clustered,      1, 1, "tma for few tiles and long k: the blocks of a cluster divide k and sum in shared memory")
 
 /* SGEMM__SAME(a, b) is 1 if the names a and b are equal, else 0. It compares SGEMM_STAGE and SGEMM_PART with the
    stages. It pastes the two names: only SGEMM__SAME_<x>_<x> is a macro, and its comma makes 1 the second argument of
@@ -49,6 +50,7 @@
 #define SGEMM__SAME_direct_direct ~, 1
 #define SGEMM__SAME_gemv_gemv ~, 1
 #define SGEMM__SAME_tma_tma ~, 1
+#define SGEMM__SAME_clustered_clustered ~, 1
 #define SGEMM__SECOND(a, b, ...) b
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
 #define SGEMM__FUSED2(name) SGEMM__IS(SGEMM__FUSED_##name)
@@ -141,7 +143,9 @@
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: epilogues overlap FMAs")        \
   X(tma,              32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "small results: the warps of a block divide k")    \
   X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
-  X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")
+  X(tma,             256,  32, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 columns")                                \
+  X(clustered,        64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "few tiles, long k, no workspace")                 \
+  X(clustered,        32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "fewest tiles, long k, no workspace")
 
 /* SGEMM__FUSED_<kernel name> marks the variants with four kernels more, <name>_epilogue_nn and so on, which apply the
    epilogue of a call to the results in registers. They run every call, in place and without workspace too. With the

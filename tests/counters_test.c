@@ -151,7 +151,7 @@ static const char *first_wrong(const sgemm_variant_info *v, size s, const sgemm_
   const int64_t products = t.m * t.n * (t.k - skipped_k(v, s));
   const size again = {s.m, s.n, skipped_k(v, s)}; /* k that are copied twice */
   /* Persistent blocks fill the one SM of the model. */
-  const int64_t blocks = v->uses_tma && tiles > v->resident ? v->resident : tiles;
+  const int64_t blocks = v->uses_tma && !v->cluster_split_k && tiles > v->resident ? v->resident : tiles;
   const int64_t fragments = one_result(v) ? 0 : products / v->TM + products / v->TN;
   const int64_t stored = one_result(v) ? 0 : t.m * t.k * (t.n / v->BN) + t.k * t.n * (t.m / v->BM);
   const int64_t barriers = one_result(v)  ? 0
@@ -595,13 +595,14 @@ static void splits(sgemm_variant variant) {
     if (reduced() && ops != (int)variant % 4)
       continue;
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
+    const int groups = (int)(summed(v, (size){1, 1, 1})); /* sliced-K groups that sum in shared memory */
     /* gemv with V = 4 and 8 blocks would have half a step of 2 BK for each. */
     for (cluster_k = 2; cluster_k <= (gemv && v->V == 4 ? 4 : 8) && v->cluster_split_k; cluster_k *= 2) {
       if (reduced() && cluster_k != 2 << ops % 3)
         continue;
       const sgemm_counts c = counts_of_plan(variant, cluster_k, 1, ops, s, 0.0f);
       const int64_t warps = results / (v->TM * v->TN) * v->slice_k / 32 * cluster_k,
-                    sums = results * (cluster_k - 1) * v->slice_k;
+                    sums = results * (cluster_k - 1) * groups;
       COUNT(v, ops, &c, fma_threads, one.fma_threads);
       COUNT(v, ops, &c, global_load_bytes, one.global_load_bytes);
       COUNT(v, ops, &c, global_load_requests, one.global_load_requests);
@@ -616,9 +617,11 @@ static void splits(sgemm_variant variant) {
                  : one.shared_store_bytes + 4 * (sums + results * cluster_k));
       COUNT(v, ops, &c, shared_load_conflicts, one.shared_load_conflicts);
       COUNT(v, ops, &c, shared_store_conflicts, one.shared_store_conflicts);
-      COUNT(v, ops, &c, barriers, warps * (gemv ? 3 : 1 + 8 / cluster_k + 2 + 2));
+      COUNT(v, ops, &c, barriers,
+            v->uses_tma ? cluster_k * one.barriers + 2 * warps : warps * (gemv ? 3 : 1 + 8 / cluster_k + 2 + 2));
     }
-    if (v->uses_tma) { /* six tiles: 4 units share two of them, with an odd number of k-steps; 7 units share all six */
+    if (v->uses_tma &&
+        !v->cluster_split_k) { /* six tiles: 4 units share two of them, with an odd number of k-steps; 7 units share all six */
       const size odd = {s.m, s.n, 9 * v->BK};
       const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, odd, 0.5f),
                          six = counts_of_plan(variant, 1, 7, ops, s, 0.5f);
@@ -693,6 +696,7 @@ static void schedules(sgemm_variant variant) {
 #define TILES_direct(variant) PROPERTY(direct_body, variant)
 #define TILES_gemv(variant) PROPERTY(gemv_body, variant)
 #define TILES_tma TILED
+#define TILES_clustered TILED
 #define VARIANT(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                       \
   PROPERTY(splits, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                           \
   PROPERTY(schedules, stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                        \

@@ -183,10 +183,11 @@ Test(table, variants_follow_the_grammar) {
     cr_assert(r->threads == r->BM / r->TM * (r->BN / r->TN) * r->slice_k + 128 * r->uses_tma && r->threads <= 1024 &&
                   r->blocks * r->threads <= 2048,
               "%s", name);
-    cr_assert(r->cluster_split_k == (r->stage == SGEMM_STAGE_splitk || r->stage == SGEMM_STAGE_gemv) &&
+    cr_assert(r->cluster_split_k == (r->stage == SGEMM_STAGE_splitk || r->stage == SGEMM_STAGE_gemv ||
+                                     r->stage == SGEMM_STAGE_clustered) &&
                   (r->slice_k == 1 || r->cluster_split_k || r->uses_tma),
               "%s", name);
-    cr_assert(r->uses_tma == (r->stage == SGEMM_STAGE_tma), "%s", name);
+    cr_assert(r->uses_tma == (r->stage == SGEMM_STAGE_tma || r->stage == SGEMM_STAGE_clustered), "%s", name);
     cr_assert(r->bufs >= 3 ? r->shared >= 4 * r->bufs * r->BK * (r->BM + r->BN) : (r->shared > 0) == r->cluster_split_k,
               "%s", name);
     cr_assert(!r->cluster_split_k || r->shared >= 4 * r->slice_k * r->BM * r->BN, "%s: the results of all slices",
@@ -628,7 +629,8 @@ static void check_repacks(const sgemm_params *p, const sgemm_plan *plan, int i, 
 
 /* Checks the launches of a tma plan. If the last wave is partial and stream-K is on, stream_k persistent blocks compute
    the tiles of the batch. Otherwise the number of persistent blocks is the smaller one of tiles and block slots. A
-   block ends after about 32768 k of tiles, and another one takes its block slot. */
+   block ends before its tiles have more than 8192 k, and another one takes its block slot. In stage clustered a cluster
+   of blocks computes one tile. */
 static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry, int i,
                                int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -636,8 +638,9 @@ static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, in
   const int64_t rest = plan->stream_k > 0 ? all % plan->stream_k : 0;
   const int64_t persistent = rest > 0 ? plan->stream_k : all < slots ? all : slots;
   const int64_t waves = rest > 0 ? all / persistent : (all + persistent - 1) / persistent;
-  const int64_t tiles_per_block = 32768 / (p->k + 1) + 1;
-  const int64_t blocks = persistent * (waves <= tiles_per_block ? 1 : (waves + tiles_per_block - 1) / tiles_per_block);
+  const int64_t tiles_per_block = p->k < 4096 ? 8192 / (p->k + 1) : 1;
+  const int64_t waves_of_blocks = waves <= tiles_per_block ? 1 : (waves + tiles_per_block - 1) / tiles_per_block;
+  const int64_t blocks = v->cluster_split_k ? all * plan->cluster_k : persistent * waves_of_blocks;
   const int repacks = plan->repack_a || plan->repack_b;
   int l;
   check_repacks(p, plan, i, which);
@@ -651,7 +654,9 @@ static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, in
             (long long)blocks);
   cr_assert(rest == 0 || launched[repacks + 1].kernel == SGEMM__REDUCE_STREAM_K);
   for (l = 0; l < launches; l++)
-    cr_assert(launched[l].grid.y == 1 && launched[l].grid.z == 1 && launched[l].grid.cluster == 1, "launch %d", l);
+    cr_assert(launched[l].grid.y == 1 && launched[l].grid.z == 1 &&
+                  launched[l].grid.cluster == (l == repacks ? (unsigned)plan->cluster_k : 1),
+              "launch %d", l);
 }
 
 /* Checks the launches of a strict plan. */
@@ -832,7 +837,7 @@ Test(selection, near_the_workspace_limit) {
    hide the latency of these loads. */
 Test(selection, beta_changes_the_variant) {
   const sgemm_device d = h200();
-  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 8192, 8192, 64);
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 8192, 8192, 32);
   sgemm_plan plan;
   set_compiled(SGEMM_STAGE_ANY);
   set_addresses(&p, 0);

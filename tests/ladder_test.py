@@ -22,7 +22,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "BUI
 ASAN_WARNING = re.compile(r"^==\d+==WARNING: ASan doesn't.*\n", re.M)
 HEADER = "name,m,n,k,batch,op\n"
 STAGES = ["naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered", "async",
-          "splitk", "direct", "gemv", "tma"]
+          "splitk", "direct", "gemv", "tma", "clustered"]
 
 EPILOGUES = re.findall(r"^  X\((\w+),", (ROOT / "sgemm/epilogues.h").read_text().split("define SGEMM_BUILTIN_EPILOGUES(X)")[1]
                        .split("// clang-format on")[0], re.M)
@@ -282,7 +282,7 @@ class Numbers(LadderTest):
             registers = (ROOT / f"docs/measurements/registers_{arch}.csv").read_text()
             for row in self.rows("--sizes", "16", "--gpu", gpu):
                 # tma needs sm_90a. A new variant has no registers in the file until tools/registers.py has run.
-                if (gpu != "H200" and row["stage"] == "tma") or row["variant"].replace("sgemm", "SGEMM") + "," not in registers:
+                if (gpu != "H200" and row["stage"] in ("tma", "clustered")) or row["variant"].replace("sgemm", "SGEMM") + "," not in registers:
                     self.assertEqual(row["occupancy_percent"], "")
                     continue
                 # These variants have 113 KiB of shared memory; a block of an RTX has at most 99 KiB.

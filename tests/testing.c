@@ -32,7 +32,9 @@ problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t
   return q;
 }
 
-int can_split(const sgemm_variant_info *v) { return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv; }
+int can_split(const sgemm_variant_info *v) {
+  return (v->bufs >= 3 && !(v->uses_tma && v->cluster_split_k)) || v->stage == SGEMM_STAGE_gemv;
+}
 
 void problem_plan(problem *q, int cluster_k, int split) {
   const int tma = sgemm_variant_get(q->variant)->uses_tma;

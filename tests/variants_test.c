@@ -133,8 +133,8 @@ static void nan_rules(sgemm_variant variant) {
     nan_rules_scaling(variant, op_a, op_b, -INFINITY, 0.0f, 0);
     nan_rules_spreading(variant, op_a, op_b, 1.0f, 0.0f, 0, 0);
     nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, 0, 0);
-    if (can_split(v))
-      nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, v->cluster_split_k ? 2 : 1, 3);
+    if (can_split(v) || v->cluster_split_k)
+      nan_rules_spreading(variant, op_a, op_b, -0.5f, 1.0f, v->cluster_split_k ? 2 : 1, can_split(v) ? 3 : 1);
   }
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, NAN, 1.0f, 0, 0);
   nan_rules_spreading(variant, SGEMM_N, SGEMM_N, INFINITY, 0.0f, 0, 0);
@@ -273,7 +273,7 @@ static void stream_k_tiles(sgemm_variant variant) {
    block takes its slot, and the last two share the last tile. */
 static void tiles_per_block(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  problem q = problem_of(variant, OPS[0][0], OPS[0][1], 3, 4 * v->BN + 3, 32768, EXACT);
+  problem q = problem_of(variant, OPS[0][0], OPS[0][1], 3, 4 * v->BN + 3, 8192, EXACT);
   q.p.beta = 2.0f;
   problem_plan(&q, 1, 2);
   CHECK(problem_solve(&q, schedule(0)));
@@ -281,7 +281,7 @@ static void tiles_per_block(sgemm_variant variant) {
 
 /* Every cluster_k, and several split_k, that the variant supports, each on each shape. */
 static void plans(sgemm_variant variant) {
-  static const int splits[4] = {1, 2, 3, 7};
+  static const int splits[4] = {1, 2, 16, 19};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int cluster_k, i, shape, c = 0;
   for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k *= 2)
@@ -289,9 +289,9 @@ static void plans(sgemm_variant variant) {
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (!reduced() || c % 5 == 0)
           plan_case(variant, cluster_k, splits[i], shape, c);
-  if (v->uses_tma)
+  if (v->uses_tma && can_split(v))
     stream_k_tiles(variant);
-  if (v->uses_tma && v->BM * v->BN == 1024)
+  if (v->uses_tma && can_split(v) && v->BM * v->BN == 1024)
     tiles_per_block(variant); /* only the variant with the shortest time on the CPU */
 }
 
@@ -354,10 +354,10 @@ static void repeatability(sgemm_variant variant) {
   for (ops = reduced() ? (int)variant % 2 : 0; ops < 4; ops += reduced() ? 2 : 1) {
     problem q = problem_of(variant, OPS[ops][0], OPS[ops][1], 2 * v.BM + 1, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     problem batch = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, v.BN + 3, 4 * v.BK + 5, ROUNDING);
-    const int stream_k = v.uses_tma && ops == 1;
+    const int stream_k = v.uses_tma && can_split(&v) && ops == 1;
     float *first;
-    if (can_split(&v)) {
-      problem_plan(&q, v.cluster_split_k ? 1 << ops : 1, ops == 1 ? 3 : 1);
+    if (can_split(&v) || v.cluster_split_k) {
+      problem_plan(&q, v.cluster_split_k ? 1 << ops : 1, can_split(&v) && ops == 1 ? 3 : 1);
       batch.plan = q.plan;
     }
     q.p.beta = batch.p.beta = 1.3f;

@@ -18,7 +18,8 @@ import textwrap
 DOCS = pathlib.Path(__file__).absolute().parent.parent / "docs"
 COUNTS, OCCUPANCY, LADDER = "counts_512x768x256_nn.csv", "counts_occupancy_h200.csv", "ladder_h200.txt"
 BESIDE = {"async": "doublebuffered 128x256x8_16x8", "splitk": "async 64x128x16_8x8",
-          "direct": "coalesced 32x32x1_1x1", "gemv": "splitk 4x32x128_4x4", "tma": "async 128x256x16_16x8"}
+          "direct": "coalesced 32x32x1_1x1", "gemv": "splitk 4x32x128_4x4", "tma": "async 128x256x16_16x8",
+          "clustered": "tma 32x32x128_16x8"}
 WIDEST = 5  # the most variants with a column each; more variants have a line each
 
 

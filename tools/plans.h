@@ -72,9 +72,10 @@ static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, 
 /* Writes the plans of a compiled variant to plans[0] to plans[PLANS_MOST - 1]. Returns their number. */
 static inline int plans_of(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                            sgemm_plan *plans) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
   if (!sgemm_compiled(variant))
     return 0;
-  return sgemm_variant_get(variant)->uses_tma ? plans_of_tma(variant, p, device, plans)
+  return v->uses_tma && sgemm__can_split_k(v) ? plans_of_tma(variant, p, device, plans)
                                               : plans_of_splits(variant, p, device, plans);
 }
 

@@ -43,7 +43,7 @@ static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers
   const int pauses = w->grid->model.order == SGEMM_MODEL_SHUFFLED;
   int i, suspended = threads, paused = pauses ? sgemm__cpu_random(w, (threads + 31) / 32) : -1;
   for (i = 0; i < threads; i++) {
-    fibers[i].suspended = 1;
+    fibers[i].suspended = fibers[i].barrier_line != 0; /* not if it has exited */
     fibers[i].awaited = NULL;
   }
   while (suspended > 0) {
@@ -83,20 +83,24 @@ static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers
 static void sgemm__cpu_run_block(sgemm__cpu_worker *w, int rank) {
   const int threads = (int)w->grid->size.threads;
   sgemm__cpu_fiber *fibers = w->fibers + rank * threads;
-  int i, line = 1;
+  int i, waiting, line = 1;
   w->block += rank - w->rank;
   w->rank = rank;
   while (line > 0) {
     if (!sgemm__cpu_run_threads(w, fibers))
       return;
-    for (i = 0; i < threads; i++)
-      if (fibers[w->thread_order[i]].barrier_line != fibers[w->thread_order[0]].barrier_line) {
+    /* A barrier of the cluster does not wait for threads that have exited (PTX ISA, "barrier.cluster"). */
+    line = fibers[0].barrier_line;
+    for (i = waiting = 0; i < threads; i++) {
+      const int other = fibers[w->thread_order[i]].barrier_line;
+      if (other != line && (line > 0 || other != 0)) {
         w->thread = w->thread_order[i];
         sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "not at the barrier of the other threads", NULL, 0);
         return;
       }
-    line = fibers[0].barrier_line;
-    sgemm__count_barrier(threads, line);
+      waiting += other == line;
+    }
+    sgemm__count_barrier(waiting, line);
   }
   if (line == 0 && w->bulk_copy_count > 0) {
     sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "its block has ended before a copy to its shared memory", NULL, 0);
@@ -119,6 +123,7 @@ static void sgemm__cpu_start_cluster(sgemm__cpu_worker *w) {
   w->random_state += w->random_state == 0;
   w->bulk_copy_count = 0;
   for (i = 0; i < ranks * threads; i++) {
+    w->fibers[i].barrier_line = 1; /* it has not exited */
     w->fibers[i].copy_count = w->fibers[i].copy_group = 0;
     w->fibers[i].product_count = w->fibers[i].committed_products = 0;
   }

@@ -7,22 +7,16 @@
 /* ---- Declarations ------------------------------------------------------------------------------------------------ */
 
 /* Shared arrays inside a kernel: of floats, of words, of mbarriers, of tile descriptors, of the copies of units; and the
-   dynamic shared memory of the running block. */
-#define SGEMM__SHARED(array, count)                                                                                    \
-  static _Thread_local _Alignas(16) float array[count];                                                                \
-  sgemm__cpu_declare(array, count, #array)
-#define SGEMM__SHARED_WORDS(array, count)                                                                              \
-  static _Thread_local uint32_t array[count];                                                                          \
-  sgemm__cpu_declare((float *)array, count, #array)
-#define SGEMM__SHARED_MBARRIERS(array, count)                                                                          \
-  static _Thread_local sgemm__mbarrier array[count];                                                                   \
+   dynamic shared memory of the running block. Each block of a cluster has arrays of its own. */
+#define SGEMM__SHARED_OF(type, array, count)                                                                           \
+  static _Thread_local _Alignas(16) type array##_of_rank[SGEMM__CPU_RANKS][count];                                     \
+  type *const array = array##_of_rank[sgemm__cpu->rank];                                                               \
   sgemm__cpu_declare((float *)array, (count) * (sizeof *(array) / sizeof(float)), #array)
-#define SGEMM__SHARED_DESCRIPTORS(array, count)                                                                        \
-  static _Thread_local sgemm__tile_descriptor array[count];                                                            \
-  sgemm__cpu_declare((float *)array, (count) * (sizeof *(array) / sizeof(float)), #array)
-#define SGEMM__SHARED_COPIES(array, count)                                                                             \
-  static _Thread_local sgemm__unit_copies array[count];                                                                \
-  sgemm__cpu_declare((float *)array, (count) * (sizeof *(array) / sizeof(float)), #array)
+#define SGEMM__SHARED(array, count) SGEMM__SHARED_OF(float, array, count)
+#define SGEMM__SHARED_WORDS(array, count) SGEMM__SHARED_OF(uint32_t, array, count)
+#define SGEMM__SHARED_MBARRIERS(array, count) SGEMM__SHARED_OF(sgemm__mbarrier, array, count)
+#define SGEMM__SHARED_DESCRIPTORS(array, count) SGEMM__SHARED_OF(sgemm__tile_descriptor, array, count)
+#define SGEMM__SHARED_COPIES(array, count) SGEMM__SHARED_OF(sgemm__unit_copies, array, count)
 #define SGEMM__SHARED_DYNAMIC(array)                                                                                   \
   float *array = (float *)sgemm__cpu->dynamic_shared[sgemm__cpu->rank];                                                \
   sgemm__cpu_declare(array, sgemm__cpu->grid->size.shared / sizeof *array, #array)

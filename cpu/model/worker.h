@@ -19,7 +19,8 @@ typedef void (*sgemm__kernel)(const void *args);
 
 /* Bytes of a fiber's stack. The local arrays of a kernel take at most 5 KB, more with AddressSanitizer. */
 enum { SGEMM__CPU_STACK = 64 * 1024 };
-enum { SGEMM__CPU_ARRAYS = 8 };          /* maximum shared arrays of all blocks of a cluster together */
+enum { SGEMM__CPU_RANKS = 8 };           /* maximum blocks of a cluster */
+enum { SGEMM__CPU_ARRAYS = 32 };         /* maximum shared arrays of all blocks of a cluster together */
 enum { SGEMM__CPU_PRODUCTS = 32 };       /* maximum pending wgmma products of one thread */
 #define SGEMM__CPU_UNWRITTEN 0x7fa5c0deu /* bits of an unwritten word of shared memory: a signalling NaN */
 
@@ -130,7 +131,7 @@ typedef struct sgemm__cpu_worker {
     const char *name;
   } shared_arrays[SGEMM__CPU_ARRAYS]; /* shared arrays that threads of the cluster have declared */
   int shared_array_count;
-  char *dynamic_shared[8]; /* dynamic shared memory of each block of the cluster */
+  char *dynamic_shared[SGEMM__CPU_RANKS]; /* dynamic shared memory of each block of the cluster */
 
   sgemm__mbarrier warp_barriers[32]; /* sgemm__warp_barrier() of each warp of the running block */
   sgemm__mbarrier order_barriers[2]; /* sgemm__order_wait() of each consumer warpgroup */

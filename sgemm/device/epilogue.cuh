@@ -34,10 +34,17 @@ SGEMM__DEVICE void sgemm__store_vector(const sgemm__args *p, int V, const sgemm_
     }
     sgemm__store_global4(C, r);
   } else if (row < tile->rows) {
+    float c[4] = {0.0f, 0.0f, 0.0f, 0.0f}; /* all loads are in flight before the first is used */
+    if (p->beta != 0.0f) {
+      SGEMM__UNROLL
+      for (v = 0; v < V; v++)
+        if (col + v < tile->cols)
+          c[v] = sgemm__load_result(C + v);
+    }
     SGEMM__UNROLL
     for (v = 0; v < V; v++)
       if (col + v < tile->cols)
-        sgemm__store_global(C + v, p->beta != 0.0f ? sgemm__add_c(p, r[v], sgemm__load_result(C + v)) : r[v]);
+        sgemm__store_global(C + v, p->beta != 0.0f ? sgemm__add_c(p, r[v], c[v]) : r[v]);
   }
   sgemm__converge();
 }

@@ -126,11 +126,12 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
 
 /* ---- Stage tma --------------------------------------------------------------------------------------------------- */
 
-/* k after which a persistent block ends at its next tile and the next block of the grid gets its slot. Without this
-   limit persistent blocks come to each k at more and more different times, and lost L2 reuse costs power, and so
-   clocks. With the limit a call at 16384 x 16384 x 16384 takes 159 ms instead of 165 ms, and 4096 x 4096 x 4096 is as
-   fast as without (H200, docs/notebook/tma_loop.md, "Persistent blocks"). */
-enum { SGEMM__PERSISTENT_K = 32768 };
+/* A persistent block ends before the tile with which its tiles would have more than this k, and the next block of the
+   grid gets its slot. Without this limit persistent blocks come to each k at more and more different times, and lost L2
+   reuse costs power, and so clocks. A block that ends after its first tile also leaves the next tile to the SM that is
+   free first. With this limit calls with k from 4096 on that run without stream-K take 2 % less time than with 32768,
+   and shorter k is as fast (H200, docs/notebook/tma_loop.md, "Persistent blocks"). */
+enum { SGEMM__PERSISTENT_K = 8192 };
 
 /* Launches the packing of the plan's operands, and makes args describe the packed operands. */
 static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm__args *args, sgemm__target *to) {
@@ -169,12 +170,13 @@ static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_devi
   const double all_tiles = (double)tiles_m * (double)tiles_n * (double)t->gemm.batch;
   const uint32_t stream_k_tiles = plan->stream_k > 0 && t->gemm.k > 0 ? (uint32_t)(tiles % plan->stream_k) : 0;
   const double iterations = (double)stream_k_tiles * (double)sgemm__ceil_div(t->gemm.k, v->BK);
-  if (!sgemm__grid_fits(all_tiles + 2.0 * plan->stream_k, t->gemm.batch) || iterations >= 2147483648.0)
+  if (!sgemm__grid_fits(all_tiles * plan->cluster_k + 2.0 * plan->stream_k, t->gemm.batch) ||
+      iterations >= 2147483648.0)
     return 0;
   t->gemm.tiles_m = (uint32_t)tiles_m;
   t->gemm.tiles_n = (uint32_t)tiles_n;
   t->persistent_blocks = (uint32_t)(stream_k_tiles > 0 ? plan->stream_k : tiles < slots ? tiles : slots);
-  t->tiles_per_block = (uint32_t)(SGEMM__PERSISTENT_K / (t->gemm.k + 1) + 1);
+  t->tiles_per_block = (uint32_t)sgemm__max(SGEMM__PERSISTENT_K / (t->gemm.k + 1), 1);
   t->stream_k_tiles = stream_k_tiles;
   t->stream_k_units = iterations < plan->stream_k ? (uint32_t)iterations : (uint32_t)plan->stream_k;
   t->unit_iterations = 0;
@@ -198,6 +200,7 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   const int apply = sgemm__applies_after(plan, args);
   sgemm__tma_args t;
   int64_t tiles, waves, reduce_blocks;
+  sgemm__grid grid;
   sgemm_status status;
   t.gemm = apply ? sgemm__before_epilogue(args) : *args;
   t.partials = l.partials;
@@ -212,9 +215,10 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   tiles = (int64_t)t.gemm.tiles_m * t.gemm.tiles_n * args->batch;
   waves = t.stream_k_tiles > 0 ? tiles / t.persistent_blocks : sgemm__ceil_div(tiles, t.persistent_blocks);
   waves = waves > t.tiles_per_block ? sgemm__ceil_div(waves, t.tiles_per_block) : 1;
-  status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &t.gemm),
-                       sgemm__grid_of(t.persistent_blocks * waves, 1, sgemm_variant_threads(v, device), v->shared), &t,
-                       to);
+  grid = sgemm__grid_of(v->cluster_split_k ? tiles * plan->cluster_k : t.persistent_blocks * waves, 1,
+                        sgemm_variant_threads(v, device), v->shared);
+  grid.cluster = (unsigned)plan->cluster_k;
+  status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &t.gemm), grid, &t, to);
   if (status == SGEMM_SUCCESS && reduce_blocks > 0)
     status = sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
   return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(args, to) : status;

@@ -45,25 +45,25 @@ typedef struct sgemm__tensor_calibration {
 // clang-format off
 /* BEGIN calibration */
 static const sgemm__calibration sgemm__h200 = {
-  464,      /* launch */
-  2466,     /* cluster */
-  4114,     /* split_k */
-  4438,     /* pack */
-  0.89,     /* half_rate_warps */
-  0.0700,   /* copy */
+  589,      /* launch */
+  2587,     /* cluster */
+  2864,     /* split_k */
+  4574,     /* pack */
+  0.80,     /* half_rate_warps */
+  0.0787,   /* copy */
   0.0455,   /* store */
-  0.1078,   /* guarded */
-  449,      /* latency */
-  30.1,     /* sm_bytes */
+  0.0907,   /* guarded */
+  500,      /* latency */
+  34.1,     /* sm_bytes */
   0.698,    /* bandwidth_share */
-  290,      /* read_c */
-  2244,     /* read_ahead */
-  9.3,      /* unaligned_c */
-  888,      /* gemv_guarded */
-  7,        /* scattered_c */
-  0.23,     /* segment */
-  320,      /* block */
-  2178,     /* persistent */
+  353,      /* read_c */
+  598,      /* read_ahead */
+  10.6,     /* unaligned_c */
+  1492,     /* gemv_guarded */
+  32,       /* scattered_c */
+  0.26,     /* segment */
+  307,      /* block */
+  2410,     /* persistent */
   1.39e-05, /* lost_reuse */
 };
 
@@ -91,49 +91,51 @@ static const sgemm__calibration sgemm__h200 = {
   X(async_64x128x16_8x8,             107.5,  6772)                                                                     \
   X(async_128x64x16_8x8,              97.0,  7955)                                                                     \
   X(async_64x64x16_8x4,               80.4,  4512)                                                                     \
-  X(async_64x64x8_8x8,               101.2,  2946)                                                                     \
+  X(async_64x64x8_8x8,                88.1,  3088)                                                                     \
   X(async_32x128x32_8x4,              84.6,  4950)                                                                     \
   X(async_128x32x32_4x8,              84.0,  5465)                                                                     \
-  X(async_64x128x8_8x8,              122.2, 10868)                                                                     \
-  X(async_64x64x8_8x4,                97.6,  4973)                                                                     \
-  X(async_128x32x8_8x4,               85.2,  4205)                                                                     \
-  X(async_32x32x8_4x4,                67.5,  1581)                                                                     \
+  X(async_64x128x8_8x8,              110.9,  6210)                                                                     \
+  X(async_64x64x8_8x4,                94.6,  4510)                                                                     \
+  X(async_128x32x8_8x4,               81.7,  4549)                                                                     \
+  X(async_32x32x8_4x4,                75.1,  1833)                                                                     \
   X(async_32x32x8_8x4,                71.2,  3872)                                                                     \
-  X(async_64x128x8_16x4,              80.0,  5404)                                                                     \
-  X(splitk_64x128x16_8x8,             97.0,  5753)                                                                     \
-  X(splitk_64x64x32_8x4,              82.5,  4975)                                                                     \
-  X(splitk_32x64x32_8x4,              74.8,  3022)                                                                     \
-  X(splitk_32x32x64_4x4,              68.2,  3040)                                                                     \
-  X(splitk_16x128x32_16x4,            70.0,  3659)                                                                     \
-  X(splitk_8x128x32_8x4,              49.8,  2848)                                                                     \
-  X(splitk_4x128x32_4x4,              29.1,  1587)                                                                     \
-  X(splitk_128x16x32_4x16,            65.1,  4578)                                                                     \
-  X(splitk_128x8x32_4x8,              46.4,  3325)                                                                     \
-  X(splitk_128x4x32_4x4,              27.7,  1836)                                                                     \
-  X(splitk_16x32x128_4x4,             64.2,  3313)                                                                     \
-  X(splitk_8x32x128_4x4,              44.1,  3070)                                                                     \
-  X(splitk_4x32x128_4x4,              32.1,  2425)                                                                     \
-  X(splitk_32x16x128_4x4,             64.6,  3056)                                                                     \
-  X(splitk_32x8x128_4x4,              45.3,  2964)                                                                     \
-  X(splitk_32x4x128_4x4,              31.9,  2171)                                                                     \
-  X(direct_4x32x8_1x1,                 4.6,   695)                                                                     \
-  X(direct_16x32x4_4x1,               22.9,  1128)                                                                     \
-  X(gemv_1x32x256_1x4,               126.0,  2633)                                                                     \
-  X(gemv_1x2x512_1x1,                  3.5,  1257)                                                                     \
-  X(gemv_1x4x1024_1x1,                14.6,  1702)                                                                     \
-  X(gemv_1x32x64_1x1,                  8.7,  1117)                                                                     \
-  X(gemv_1x128x8_1x1,                125.5,  1082)                                                                     \
-  X(gemv_32x1x256_4x1,               124.9,  3092)                                                                     \
-  X(gemv_2x1x512_1x1,                 17.4,  1919)                                                                     \
-  X(gemv_4x1x1024_1x1,                 7.6,  1635)                                                                     \
-  X(gemv_32x1x64_1x1,                  9.4,  1182)                                                                     \
-  X(gemv_128x1x8_1x1,                 11.8,  1035)                                                                     \
-  X(tma_64x128x64_16x8,              116.7,  3959)                                                                     \
-  X(tma_128x64x64_16x8,              114.6,  3872)                                                                     \
-  X(tma_64x64x32_16x8,               125.5,  2608)                                                                     \
-  X(tma_32x32x128_16x8,              125.5,  3912)                                                                     \
-  X(tma_32x256x64_16x8,              120.5,  4912)                                                                     \
-  X(tma_256x32x64_16x8,              122.8,  4834)
+  X(async_64x128x8_16x4,              76.6,  5827)                                                                     \
+  X(splitk_64x128x16_8x8,             88.6,  5544)                                                                     \
+  X(splitk_64x64x32_8x4,              83.8,  4673)                                                                     \
+  X(splitk_32x64x32_8x4,              77.6,  3415)                                                                     \
+  X(splitk_32x32x64_4x4,              68.2,  3417)                                                                     \
+  X(splitk_16x128x32_16x4,            66.3,  3845)                                                                     \
+  X(splitk_8x128x32_8x4,              52.0,  3132)                                                                     \
+  X(splitk_4x128x32_4x4,              36.2,  2291)                                                                     \
+  X(splitk_128x16x32_4x16,            63.9,  4968)                                                                     \
+  X(splitk_128x8x32_4x8,              47.3,  3348)                                                                     \
+  X(splitk_128x4x32_4x4,              33.0,  2821)                                                                     \
+  X(splitk_16x32x128_4x4,             68.6,  2832)                                                                     \
+  X(splitk_8x32x128_4x4,              45.8,  2987)                                                                     \
+  X(splitk_4x32x128_4x4,              31.2,  2401)                                                                     \
+  X(splitk_32x16x128_4x4,             60.9,  2406)                                                                     \
+  X(splitk_32x8x128_4x4,              45.3,  2416)                                                                     \
+  X(splitk_32x4x128_4x4,              30.5,  2145)                                                                     \
+  X(direct_4x32x8_1x1,                 4.0,   542)                                                                     \
+  X(direct_16x32x4_4x1,               13.4,  1004)                                                                     \
+  X(gemv_1x32x256_1x4,               126.0,  2028)                                                                     \
+  X(gemv_1x2x512_1x1,                  5.7,  1198)                                                                     \
+  X(gemv_1x4x1024_1x1,                13.9,  1681)                                                                     \
+  X(gemv_1x32x64_1x1,                 10.0,  1010)                                                                     \
+  X(gemv_1x128x8_1x1,                 48.3,  1055)                                                                     \
+  X(gemv_32x1x256_4x1,               124.9,  3190)                                                                     \
+  X(gemv_2x1x512_1x1,                 29.6,  1807)                                                                     \
+  X(gemv_4x1x1024_1x1,                 9.7,  1574)                                                                     \
+  X(gemv_32x1x64_1x1,                  8.4,  1160)                                                                     \
+  X(gemv_128x1x8_1x1,                 37.1,   905)                                                                     \
+  X(tma_64x128x64_16x8,              118.1,  4359)                                                                     \
+  X(tma_128x64x64_16x8,              116.8,  4267)                                                                     \
+  X(tma_64x64x32_16x8,               125.5,  2525)                                                                     \
+  X(tma_32x32x128_16x8,              125.5,  3385)                                                                     \
+  X(tma_32x256x64_16x8,              120.5,  4974)                                                                     \
+  X(tma_256x32x64_16x8,              119.3,  3838)                                                                     \
+  X(clustered_64x64x32_16x8,         110.9,  5723)                                                                     \
+  X(clustered_32x32x128_16x8,        120.1,  4802)
 /* END calibration */
 
 /* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */

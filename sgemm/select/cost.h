@@ -9,6 +9,7 @@
 #define SGEMM__COST_L2_SHARE 1.4        /* bandwidth of the L2, as a fraction of the nominal DRAM bandwidth */
 #define SGEMM__COST_L2_FULL 0.7         /* fraction of the L2 up to which the bytes of a call are taken as L2-warm */
 #define SGEMM__COST_REDUCE_WAIT 2000.0  /* clocks for 8 loads in flight of a stream-K sum (selection.md) */
+#define SGEMM__COST_SPLIT_WAIT 800.0    /* clocks for 16 loads in flight of a split-K sum (selection.md) */
 #define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
 #define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
 #define SGEMM__COST_CLUSTER_IDLE 11.0   /* SMs for each that clusters leave idle (selection.md, "Where clusters run") */
@@ -105,7 +106,7 @@ typedef struct sgemm__candidate {
 
 /* 1 if the variant has split-K or stream-K, with a second kernel that sums partial results. */
 static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
-  return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv;
+  return (v->bufs >= 3 && !(v->uses_tma && v->cluster_split_k)) || v->stage == SGEMM_STAGE_gemv;
 }
 
 /* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
@@ -162,6 +163,11 @@ static inline double sgemm__bound(const sgemm_variant_info *v, double tiles, dou
          sgemm__larger(sgemm__larger(sm, loads), q->dram);
 }
 
+/* Resident blocks at which an SM reaches half of its rate. The producer warps of tma multiply nothing. */
+static inline double sgemm__half_rate(const sgemm_variant_info *v, const sgemm__calibration *c) {
+  return c->half_rate_warps * 32.0 / (v->threads - (v->uses_tma ? 128 : 0));
+}
+
 /* Lower bound of the clocks of every plan of a variant. The SM time is at least that of all SMs busy all the time.
    Without a split of k it is also at least that of the SM with the most tiles; a split of k costs a sum. The bound costs
    less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
@@ -170,9 +176,9 @@ static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__vari
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
   const double fma = v->BM * v->BN * q->lane / own->rate, busy = tiles * fma * q->k * q->per_sm;
-  const double alone = fma * q->k * (sgemm__ceil(tiles * q->per_sm - 1e-9) + c->half_rate_warps * 32.0 / v->threads);
+  const double alone = fma * q->k * (sgemm__ceil(tiles * q->per_sm - 1e-9) + sgemm__half_rate(v, c));
   const double split = busy + (v->cluster_split_k ? sgemm__smaller(c->cluster, c->split_k) : c->split_k);
-  const double work = sgemm__can_split_k(v) ? sgemm__smaller(alone, split) : alone;
+  const double work = v->cluster_split_k || sgemm__can_split_k(v) ? sgemm__smaller(alone, split) : alone;
   return sgemm__bound(v, tiles, work + own->overhead, q, c);
 }
 
@@ -198,7 +204,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.unaligned_c = v->BN == 1                  ? (q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0)
                   : q->c_vectors || v->V == 1 ? 0.0
                                               : c->unaligned_c * q->m * q->n * q->batch / (32.0 * r.tiles);
-  r.half_rate = c->half_rate_warps * 32.0 / v->threads;
+  r.half_rate = sgemm__half_rate(v, c);
   r.arrival = sgemm__gemv_is_guarded(v, q) ? c->gemv_guarded : c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.step_bytes = sgemm__step_bytes(v, q);
   r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
@@ -220,11 +226,11 @@ static inline int sgemm__summed_parts(const sgemm_plan *plan) {
 }
 
 /* Clocks that a split of k and the epilogue cost: the sums over a cluster, and the second kernel. The one that sums
-   split-K partitions applies the epilogue too. */
+   split-K partitions applies the epilogue too; it waits for memory once for each 16 partitions. */
 static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
-  const int parts = sgemm__summed_parts(plan);
+  const int parts = sgemm__summed_parts(plan), waits = (plan->split_k + 15) / 16;
   return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : 0.0) +
-         (plan->split_k == 1 ? r->apply : 0.0);
+         (waits - 1) * SGEMM__COST_SPLIT_WAIT + (plan->split_k == 1 ? r->apply : 0.0);
 }
 
 /* How a plan's blocks fill the device. */
@@ -242,6 +248,11 @@ typedef struct sgemm__waves {
 /* Blocks of the clusters that sgemm__launch() launches with the policy of load balancing. With two blocks on an SM an
    H200 then runs 64 clusters of 4 at a time, and 62 by its default policy. Clusters of 8 are slower with it. */
 enum { SGEMM__BALANCED_CLUSTER = 4 };
+
+/* Blocks of the clusters whose last ones do not spread: a cluster starts when SMs that are next to each other are free,
+   and takes all slots of these. 64 x 4096 x 14336 in 512 blocks of 64 x 64, 2.13 waves, takes three full waves of 71 us
+   (H200). */
+enum { SGEMM__PACKED_CLUSTER = 8 };
 
 /* SMs that have blocks while clusters of a size fill the GPU. A cluster runs within one GPC of about 16 SMs. With one
    block on an SM, an H200 runs 30 clusters of 4 or 15 of 8 at a time, on 120 of its 132 SMs. With several, clusters of 4
@@ -264,6 +275,8 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
   w.full = (double)(int64_t)(w.blocks / w.wave);
   w.left = w.blocks - w.full * w.wave;
   w.busiest = sgemm__ceil(w.left / sms - 1e-9); /* 1e-9 exceeds the rounding error of sms */
+  if (cluster == SGEMM__PACKED_CLUSTER && w.full > 0.0 && w.left > 0.0)
+    w.busiest = r->v->resident;
   w.units = stream_k && w.left > 0.0 ? 1.0 + ((int64_t)w.wave % (int64_t)w.left > 0) : 1.0;
   return w;
 }

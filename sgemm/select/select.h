@@ -20,7 +20,8 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *de
   const int clusters = cluster == 1 || ((cluster == 2 || cluster == 4 || cluster == 8) && v->cluster_split_k &&
                                         device->code_arch >= 90);
   const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
-  const int streams = plan->stream_k == 0 || (plan->stream_k > 1 && v->uses_tma && plan->stream_k <= 65535);
+  const int streams = plan->stream_k == 0 ||
+                      (plan->stream_k > 1 && v->uses_tma && sgemm__can_split_k(v) && plan->stream_k <= 65535);
   /* A variant that is not compiled has no code: the caller reports that later, as SGEMM_ERROR_NOT_COMPILED. */
   const int has_code = SGEMM__WITH_STAGE || sgemm__in_production(v, device) || !sgemm_compiled(plan->variant);
   return clusters && splits && streams && has_code && v->shared <= device->shared_per_block &&
@@ -142,7 +143,7 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
     return 1;
   if (p->workspace_bytes <= 0)
     return 0; /* partial results need workspace */
-  if (v->uses_tma) {
+  if (v->uses_tma && sgemm__can_split_k(v)) {
     plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
   } else if (sgemm__can_split_k(v)) {
     plan->split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;

@@ -4,8 +4,10 @@
 
 /* C <- alpha * sum + beta * C. The sum adds the partitions in order, partition 0 first. A thread computes one result. A
    block computes 2^log2_cols columns of several rows: a row of few columns would leave most of its threads without a
-   result. The loads of 16 partitions are in flight at a time. */
+   result. The loads of AHEAD partitions are in flight at a time, and so are those of the rest: a loop of single loads
+   over 12 partitions would take 12 times the latency of memory (docs/notebook/selection.md, "Sums of partitions"). */
 SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int threads) {
+  enum { AHEAD = 16 };
   const sgemm__args *p = &args->gemm;
   const int cols = 1 << args->log2_cols;
   const uint32_t blocks_n = (uint32_t)((p->n + cols - 1) >> args->log2_cols), block_row = sgemm__block_x() / blocks_n;
@@ -13,14 +15,28 @@ SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int thr
   const int64_t col = (int64_t)(sgemm__block_x() - block_row * blocks_n) * cols + (sgemm__thread() & (cols - 1));
   const float *partial = args->partials + sgemm__block_yz() * args->stride_partials + row * args->ld_partials + col;
   float *C = p->C + sgemm__block_yz() * p->stride_c + row * p->ldc + col;
-  float sum = 0.0f;
-  int64_t i;
+  float sum = 0.0f, r[AHEAD];
+  int rest = (int)args->partitions, i;
   sgemm__pdl_wait();
   if (row >= p->m || col >= p->n || !sgemm__has_work(p))
     return;
-  SGEMM__UNROLL_BY(16)
-  for (i = 0; i < args->partitions; i++)
-    sum += sgemm__load_result(partial + i * args->split_stride);
+  for (; rest >= AHEAD; rest -= AHEAD) {
+    SGEMM__UNROLL
+    for (i = 0; i < AHEAD; i++, partial += args->split_stride)
+      r[i] = sgemm__load_result(partial);
+    SGEMM__UNROLL
+    for (i = 0; i < AHEAD; i++)
+      sum += r[i];
+  }
+  if (rest > 0) {
+    SGEMM__UNROLL
+    for (i = 0; i < AHEAD - 1; i++, partial += args->split_stride)
+      if (i < rest)
+        r[i] = sgemm__load_result(partial);
+    SGEMM__UNROLL
+    for (i = 0; i < AHEAD - 1; i++)
+      sum = i < rest ? sum + r[i] : sum;
+  }
   if (p->applies_epilogue) {
     const sgemm__result_vector at = sgemm__result_vector_at(p, sgemm__block_yz(), row, col, 1);
     sgemm__apply_epilogue(p, 1, &at, &sum);

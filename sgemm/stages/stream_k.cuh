@@ -42,7 +42,9 @@ SGEMM__DEVICE uint32_t sgemm__unit_with(const sgemm__tma_args *args, uint32_t in
      last block of a slot computes all remaining tiles.
      Stream-K (Osama et al., "Stream-K", 2023): args->stream_k_units blocks divide the iterations of the tiles of the
      last, partial wave evenly. A block's iterations lie in one tile, or are the end of one tile and the beginning of
-     the next, which are two work units. */
+     the next, which are two work units.
+     Stage clustered: the blocks of a cluster divide the iterations of one tile. A block has one work unit. It may have
+     no iterations. */
 SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__shape *s, uint32_t index,
                                       sgemm__work_unit *unit) {
   const sgemm__args *p = &args->gemm;
@@ -57,9 +59,15 @@ SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__
   unit->begin = 0;
   unit->iterations = (int)iterations;
   unit->partial = -1;
-  if (index >= args->tiles_per_block && (before + 1) * args->persistent_blocks < blocks)
+  if (s->cluster_split_k ? index > 0
+                         : index >= args->tiles_per_block && (before + 1) * args->persistent_blocks < blocks)
     return 0;
-  if (number >= data_parallel) {
+  if (s->cluster_split_k) {
+    const uint32_t cluster_k = sgemm__cluster_size(), rank = sgemm__cluster_rank();
+    tile = sgemm__block_x() / cluster_k;
+    unit->begin = (int)(rank * iterations / cluster_k);
+    unit->iterations = (int)((rank + 1) * iterations / cluster_k) - unit->begin;
+  } else if (number >= data_parallel) {
     const uint32_t from = sgemm__unit_begin(args, block), to = sgemm__unit_begin(args, block + 1);
     const uint32_t first = from / (iterations > 0 ? iterations : 1); /* stream-K tile that has iteration `from` */
     const uint32_t next = (first + 1) * iterations;                  /* first iteration of the tile after it */

@@ -40,11 +40,11 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
   }
   if (s->slice_k > 4) {
     last = i > 0 ? i - 1 : s->bufs - 1;
-    sgemm__reduce_warps_and_store(&out, s, &tile, shared + last * buffer, acc);
+    sgemm__reduce_warps_and_store(&out, s, &tile, s->cluster_split_k ? shared : shared + last * buffer, acc);
     sgemm__fence_proxy_async();
     sgemm__mbarrier_arrive_warp(empty + last, 1);
   } else {
-    sgemm__store_lanes(&out, s, &tile, descriptor->full, acc);
+    sgemm__store_lanes(&out, s, &tile, descriptor->full, shared, acc);
   }
 }
 
@@ -134,7 +134,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
     sgemm__consumer_addresses(s, lanes_a, lanes_b);
     from_a = from_b = sgemm__address_of(shared);
     sgemm__mbarrier_wait(full, 0);
-    if (sgemm__unconditional_prefetch(1) || (p->k > 0 && descriptors->rows > 0))
+    if (sgemm__unconditional_prefetch(1) || (descriptors->rows > 0 && descriptors->steps > 0))
       sgemm__load_lane_fragments(s, 0, from_a, from_b, lanes_a, lanes_b, 0, a, b);
     for (index = 0; descriptors[index % SGEMM__DESCRIPTORS].rows > 0; index++) {
       const sgemm__tile_descriptor *descriptor = descriptors + index % SGEMM__DESCRIPTORS,
@@ -187,7 +187,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
           }
         }
       }
-      if (p->k == 0) { /* this unit used one buffer */
+      if (s->cluster_split_k ? all == 0 : p->k == 0) { /* this unit used one buffer */
         if (!producer && turn)
           sgemm__refill(s, map_a, map_b, shared, full, copies, i, parity, index, 0);
         sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4);
@@ -225,6 +225,9 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
   }
 
 #define SGEMM__DECLARE_tma(name) SGEMM__DECLARE_TMA(name)
+#define SGEMM__KERNEL_clustered(...) SGEMM__KERNEL_tma(__VA_ARGS__)
+#define SGEMM__DECLARE_clustered(name) SGEMM__DECLARE_TMA(name)
+#define SGEMM__RULES_clustered(name) SGEMM__RULES_tma(name)
 
 #define SGEMM__RULES_tma(name)                                                                                         \
   SGEMM__RULE(WM == 32 && WN == 32 && TM == 16 && TN == 8 && slice_k % 4 == 0,                                         \

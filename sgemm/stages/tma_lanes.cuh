@@ -201,13 +201,49 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
   }
 }
 
+/* Adds rows `first` to first + count - 1 of a lane's 8 rows of 4 columns over the blocks of a cluster, in ascending order
+   of ranks, and stores them to C. Each block adds and stores the rows whose number is its rank modulo the cluster size.
+   sums: 8 rows of 128 floats for each warp, in shared memory that nothing else uses. */
+SGEMM__DEVICE void sgemm__reduce_cluster_rows(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                              int first, int count, float *sums, float *acc) {
+  const uint32_t cluster_k = sgemm__cluster_size();
+  float *own = sums + sgemm__thread() / 32 % (s->BM / s->WM * (s->BN / s->WN)) * (s->TM / 2) * 128 +
+               sgemm__thread() % 32 * 4;
+  float sum[4], r[4];
+  uint32_t rank;
+  int i, v;
+  SGEMM__UNROLL
+  for (i = 0; i < count; i++)
+    sgemm__store_shared4(own + (first + i) * 128, acc + i * 4);
+  sgemm__cluster_barrier();
+  SGEMM__UNROLL_BY(1)
+  for (i = first; i < first + count; i++) {
+    if ((uint32_t)i % cluster_k != sgemm__cluster_rank())
+      continue;
+    sgemm__load_cluster4(sum, own + i * 128, 0);
+    SGEMM__UNROLL_BY(1)
+    for (rank = 1; rank < cluster_k; rank++) {
+      sgemm__load_cluster4(r, own + i * 128, rank);
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        sum[v] += r[v];
+    }
+    sgemm__store_lane_rows(p, s, tile, i, 1, sum);
+  }
+  sgemm__cluster_barrier(); /* no block exits while others read its shared memory */
+}
+
 /* Adds the sums of the lanes and stores the results. C <- alpha * sums + beta * C. full: see sgemm__is_full_tile(). */
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int full,
-                                      float *acc) {
+                                      float *shared, float *acc) {
   const sgemm__thread_tile own = sgemm__lane_result_tile(s);
   int i, v;
   sgemm__reduce_lanes(s, acc);
-  if (full) {
+  if (s->cluster_split_k && sgemm__cluster_size() > 1) {
+    sgemm__barrier_threads(
+        SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k)); /* all have read their last buffers */
+    sgemm__reduce_cluster_rows(p, s, tile, 0, s->TM / 2, shared, acc);
+  } else if (full) {
     float *C = tile->C + own.row * p->ldc + own.col;
     SGEMM__UNROLL
     for (i = 0; i < s->TM / 2; i++) {
@@ -250,7 +286,12 @@ SGEMM__DEVICE void sgemm__reduce_warps_and_store(const sgemm__args *p, const sge
         acc[i * 4 + v] += r[v];
     }
   }
-  sgemm__store_lane_rows(p, s, tile, own * (rows / slices), rows / slices, acc);
+  if (s->cluster_split_k && sgemm__cluster_size() > 1) {
+    sgemm__barrier_threads(slices * warps * 32); /* all warps have added */
+    sgemm__reduce_cluster_rows(p, s, tile, own * (rows / slices), rows / slices, shared, acc);
+  } else {
+    sgemm__store_lane_rows(p, s, tile, own * (rows / slices), rows / slices, acc);
+  }
 }
 
 #endif
