@@ -230,8 +230,8 @@ class Numbers(LadderTest):
             if BK > 1:
                 sectors = k / BN + k / BM * max(1, 8 / BN)  # a row of B's tile may be smaller than a sector
                 self.assertAlmostEqual(float(row["global_flop_per_byte"]), k / 2 / sectors, places=5, msg=name)
-                # Stage tma sums the 4 lanes of a quad in registers.
-                summed = slice_k[name] // 4 if "_tma_" in name else slice_k[name]
+                # Stages tma and clustered sum the 4 lanes of a quad in registers.
+                summed = slice_k[name] // 4 if re.search("_(tma|clustered)_", name) else slice_k[name]
                 shared = k / TM + k / TN + (summed if summed > 1 else 0)
                 self.assertAlmostEqual(float(row["shared_flop_per_byte"]), k / 2 / shared, places=5, msg=name)
 

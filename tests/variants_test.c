@@ -279,9 +279,35 @@ static void tiles_per_block(sgemm_variant variant) {
   CHECK(problem_solve(&q, schedule(0)));
 }
 
+/* Partitions that all have k: the second kernel sums groups of 16 of them, and the rest. */
+static void many_partitions(sgemm_variant variant) {
+  static const int splits[] = {15, 16, 19, 35};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  int i;
+  for (i = 0; i < 4; i++) {
+    problem q = problem_of(variant, OPS[i][0], OPS[i][1], 3, 5, splits[i] * v->BK, EXACT);
+    q.p.beta = 2.0f;
+    problem_plan(&q, 1, splits[i]);
+    CHECK(problem_solve(&q, schedule(0)));
+  }
+}
+
+/* The blocks of a cluster have different numbers of k-steps, so that they end in different buffers; one has none. */
+static void uneven_clusters(sgemm_variant variant) {
+  static const int steps[] = {3, 5, 7, 6}, clusters[] = {2, 4, 4, 8};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  int i;
+  for (i = 0; i < 4; i++) {
+    problem q = problem_of(variant, OPS[i][0], OPS[i][1], v->BM + 3, 5, steps[i] * v->BK - 4, EXACT);
+    q.p.beta = 2.0f;
+    problem_plan(&q, clusters[i], 1);
+    CHECK(problem_solve(&q, schedule(0)));
+  }
+}
+
 /* Every cluster_k, and several split_k, that the variant supports, each on each shape. */
 static void plans(sgemm_variant variant) {
-  static const int splits[4] = {1, 2, 16, 19};
+  static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int cluster_k, i, shape, c = 0;
   for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k *= 2)
@@ -293,6 +319,10 @@ static void plans(sgemm_variant variant) {
     stream_k_tiles(variant);
   if (v->uses_tma && can_split(v) && v->BM * v->BN == 1024)
     tiles_per_block(variant); /* only the variant with the shortest time on the CPU */
+  if (v->uses_tma && v->cluster_split_k)
+    uneven_clusters(variant);
+  if (!v->uses_tma && can_split(v) && v->BM * v->BN == 1024)
+    many_partitions(variant);
 }
 
 /* k is so long that sgemm_run_variant() uses each cluster_k. In stage tma k ends in the middle of a k-step, whose

@@ -91,7 +91,7 @@ static const sgemm__calibration sgemm__h200 = {
   X(async_64x128x16_8x8,             107.5,  6772)                                                                     \
   X(async_128x64x16_8x8,              97.0,  7955)                                                                     \
   X(async_64x64x16_8x4,               80.4,  4512)                                                                     \
-  X(async_64x64x8_8x8,                88.1,  3088)                                                                     \
+  X(async_64x64x8_8x8,                96.5,  2850)                                                                     \
   X(async_32x128x32_8x4,              84.6,  4950)                                                                     \
   X(async_128x32x32_4x8,              84.0,  5465)                                                                     \
   X(async_64x128x8_8x8,              110.9,  6210)                                                                     \
@@ -128,8 +128,8 @@ static const sgemm__calibration sgemm__h200 = {
   X(gemv_4x1x1024_1x1,                 9.7,  1574)                                                                     \
   X(gemv_32x1x64_1x1,                  8.4,  1160)                                                                     \
   X(gemv_128x1x8_1x1,                 37.1,   905)                                                                     \
-  X(tma_64x128x64_16x8,              118.1,  4359)                                                                     \
-  X(tma_128x64x64_16x8,              116.8,  4267)                                                                     \
+  X(tma_64x128x64_16x8,              119.0,  4149)                                                                     \
+  X(tma_128x64x64_16x8,              118.0,  4095)                                                                     \
   X(tma_64x64x32_16x8,               125.5,  2525)                                                                     \
   X(tma_32x32x128_16x8,              125.5,  3385)                                                                     \
   X(tma_32x256x64_16x8,              120.5,  4974)                                                                     \
