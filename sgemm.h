@@ -394,7 +394,7 @@ typedef struct sgemm_plan {
   sgemm_variant variant; /* the strict variant, or the fallback of a tensor plan; SGEMM_VARIANT_NONE: no plan fits */
   sgemm_tensor_variant tensor;          /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
   sgemm_tensor_variant tensor_fallback; /* the full-range fallback; SGEMM_TENSOR_VARIANT_NONE: strict fp32 at once */
-  int cluster_k;          /* splitk, gemv, from sm_90 on: blocks of a cluster that divide a tile's k: 1, 2, 4, 8 */
+  int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1, 2, 4, 8 (sm_90) */
   int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
   int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
   int repack_a, repack_b; /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
@@ -442,9 +442,9 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
    implementation file lacks the variant. */
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream);
 
-/* Runs one variant in strict fp32, with split_k 1 and stream_k 0. For a variant of splitk and gemv cluster_k is the
-   largest of 1, 2, 4 and 8 that the device can run and with which a block has at least 4 BK of k, 2 BK in gemv with V =
-   1, so that the bits depend on neither m nor the batch. Errors: those of sgemm_run_plan(). */
+/* Runs one variant in strict fp32, with split_k 1 and stream_k 0. For a variant of splitk, gemv and clustered cluster_k
+   is the largest of 1, 2, 4 and 8 that the device can run and with which a block has at least 4 BK of k, 2 BK in gemv
+   with V = 1, so that the bits depend on neither m nor the batch. Errors: those of sgemm_run_plan(). */
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream);
 
 /* The plan of one stage with the lowest estimated time for p on a device, among plans that fit p's workspace. For

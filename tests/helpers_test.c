@@ -629,8 +629,8 @@ static void check_repacks(const sgemm_params *p, const sgemm_plan *plan, int i, 
 
 /* Checks the launches of a tma plan. If the last wave is partial and stream-K is on, stream_k persistent blocks compute
    the tiles of the batch. Otherwise the number of persistent blocks is the smaller one of tiles and block slots. A
-   block ends before its tiles have more than 8192 k, and another one takes its block slot. In stage clustered a cluster
-   of blocks computes one tile. */
+   block ends after about 32768 k of tiles, or after a tile of 8192 k, and another one takes its block slot. In stage
+   clustered a cluster of blocks computes one tile. */
 static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry, int i,
                                int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -638,7 +638,7 @@ static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, in
   const int64_t rest = plan->stream_k > 0 ? all % plan->stream_k : 0;
   const int64_t persistent = rest > 0 ? plan->stream_k : all < slots ? all : slots;
   const int64_t waves = rest > 0 ? all / persistent : (all + persistent - 1) / persistent;
-  const int64_t tiles_per_block = p->k < 4096 ? 8192 / (p->k + 1) : 1;
+  const int64_t tiles_per_block = p->k < 8192 ? 32768 / (p->k + 1) + 1 : 1;
   const int64_t waves_of_blocks = waves <= tiles_per_block ? 1 : (waves + tiles_per_block - 1) / tiles_per_block;
   const int64_t blocks = v->cluster_split_k ? all * plan->cluster_k : persistent * waves_of_blocks;
   const int repacks = plan->repack_a || plan->repack_b;
@@ -837,7 +837,7 @@ Test(selection, near_the_workspace_limit) {
    hide the latency of these loads. */
 Test(selection, beta_changes_the_variant) {
   const sgemm_device d = h200();
-  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 8192, 8192, 32);
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 2048, 64);
   sgemm_plan plan;
   set_compiled(SGEMM_STAGE_ANY);
   set_addresses(&p, 0);

@@ -562,6 +562,11 @@ void need(int present, const char *what) {
 
 void need_backend(void) { need(machine_present(), machine_name()); }
 
+void need_no_sanitizer(void) {
+  if (is_set("SGEMM_TEST_UNGUARDED"))
+    cr_skip_test("no sanitizer finds what this test looks for");
+}
+
 /* Disables all tests but those marked ANYWHERE if there is no device. Otherwise Criterion starts a process for each
    test, and each process loads cuBLAS before it finds no device. Criterion prints no reason of a skip, so this hook
    does. */

@@ -136,7 +136,8 @@ sgemm_stream schedule(int i); /* sets schedule i and returns its stream */
 
 /* Skips the test if present is 0; fails it with SGEMM_REQUIRE_GPU=1 in the environment. */
 void need(int present, const char *what);
-void need_backend(void); /* needs a GPU where MACHINE_CUDA is 1 */
+void need_backend(void);      /* needs a GPU where MACHINE_CUDA is 1 */
+void need_no_sanitizer(void); /* skips a test of values alone, whose accesses other tests have, under the sanitizers */
 
 /* Test(suite, case, ANYWHERE) runs without a device too. Every other test is skipped there. */
 #define ANYWHERE .description = "anywhere"

@@ -525,17 +525,23 @@ static void offsets(sgemm_variant variant) {
     need_backend();                                                                                                    \
     property(SGEMM_##variant);                                                                                         \
   }
+#define PROPERTY_OF_VALUES(property, variant)                                                                          \
+  Test(property, variant) {                                                                                            \
+    need_backend();                                                                                                    \
+    need_no_sanitizer();                                                                                               \
+    property(SGEMM_##variant);                                                                                         \
+  }
 #define PROPERTIES(variant)                                                                                            \
   PROPERTY(shapes_exact, variant)                                                                                      \
   PROPERTY(shapes_rounding, variant)                                                                                   \
-  PROPERTY(nan_rules, variant)                                                                                         \
+  PROPERTY_OF_VALUES(nan_rules, variant)                                                                               \
   PROPERTY(raster_groups, variant)                                                                                     \
   PROPERTY(alignment, variant)                                                                                         \
   PROPERTY(batches, variant)                                                                                           \
   PROPERTY(plans, variant)                                                                                             \
   PROPERTY(long_k, variant)                                                                                            \
   PROPERTY(offsets, variant)                                                                                           \
-  PROPERTY(repeatability, variant)
+  PROPERTY_OF_VALUES(repeatability, variant)
 #define VARIANT(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                       \
   VARIANT_IF(stage, production)(PROPERTIES(VARIANT_NAME(stage, BM, BN, BK, TM, TN)))
 

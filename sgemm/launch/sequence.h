@@ -126,12 +126,13 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
 
 /* ---- Stage tma --------------------------------------------------------------------------------------------------- */
 
-/* A persistent block ends before the tile with which its tiles would have more than this k, and the next block of the
-   grid gets its slot. Without this limit persistent blocks come to each k at more and more different times, and lost L2
-   reuse costs power, and so clocks. A block that ends after its first tile also leaves the next tile to the SM that is
-   free first. With this limit calls with k from 4096 on that run without stream-K take 2 % less time than with 32768,
-   and shorter k is as fast (H200, docs/notebook/tma_loop.md, "Persistent blocks"). */
-enum { SGEMM__PERSISTENT_K = 8192 };
+/* k after which a persistent block ends at its next tile and the next block of the grid gets its slot, and k of a tile
+   from which on it ends after each. Without a limit persistent blocks come to each k at more and more different times,
+   and lost L2 reuse costs power, and so clocks. A block that ends also leaves the next tile to the SM that is free
+   first. With the first limit a call at 16384 x 16384 x 16384 takes 159 ms instead of 165 ms, and 4096 x 4096 x 4096 is
+   as fast as without. With the second, calls without stream-K take 2 % less time; a shorter k takes 2 to 4 % more in
+   calls that load the GPU for long (H200, docs/notebook/tma_loop.md, "Persistent blocks"). */
+enum { SGEMM__PERSISTENT_K = 32768, SGEMM__PERSISTENT_TILE_K = 8192 };
 
 /* Launches the packing of the plan's operands, and makes args describe the packed operands. */
 static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm__args *args, sgemm__target *to) {
@@ -176,7 +177,7 @@ static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_devi
   t->gemm.tiles_m = (uint32_t)tiles_m;
   t->gemm.tiles_n = (uint32_t)tiles_n;
   t->persistent_blocks = (uint32_t)(stream_k_tiles > 0 ? plan->stream_k : tiles < slots ? tiles : slots);
-  t->tiles_per_block = (uint32_t)sgemm__max(SGEMM__PERSISTENT_K / (t->gemm.k + 1), 1);
+  t->tiles_per_block = t->gemm.k < SGEMM__PERSISTENT_TILE_K ? (uint32_t)(SGEMM__PERSISTENT_K / (t->gemm.k + 1) + 1) : 1;
   t->stream_k_tiles = stream_k_tiles;
   t->stream_k_units = iterations < plan->stream_k ? (uint32_t)iterations : (uint32_t)plan->stream_k;
   t->unit_iterations = 0;
