@@ -397,7 +397,7 @@ typedef struct sgemm_plan {
   int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1, 2, 4, 8 (sm_90) */
   int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
   int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
-  int repack_a, repack_b; /* tma: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
+  int repack_a, repack_b; /* TMA: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
   int slices_m, slices_n, slices_k; /* tensor: number of slices; 1 or 0: off; column-major: slices_m is of n */
 } sgemm_plan;
 

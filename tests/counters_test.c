@@ -40,7 +40,7 @@ static int leaves_out(sgemm_variant variant, int ops) {
 /* A multiple of 4, so that each row of C starts on 16 bytes and 128-bit stores reach the right edge. */
 static int64_t ldc_of(size s) { return sgemm__ceil_div(s.n, 4) * 4; }
 
-/* 1 if plans of a variant may have split_k > 1, or in stage tma stream_k > 1. */
+/* 1 if plans of a variant may have split_k > 1, in stage tma stream_k > 1, or in stage clustered cluster_k > 1. */
 static int can_split(const sgemm_variant_info *v) { return v->bufs >= 3 || v->stage == SGEMM_STAGE_gemv; }
 
 /* Returns the counts of one multiplication with the smallest lda and ldb. If the call launches several kernels, the

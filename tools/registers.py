@@ -27,7 +27,7 @@ def measure(nvcc, arch):
     kernels = {}
     for variant, op, registers, rest in KERNEL.findall(log):
         shared = re.search(r"(\d+) bytes smem", rest)
-        if variant.startswith(("tma", "clustered")) and not shared:  # without mbarriers the kernel has no body on this architecture
+        if variant.startswith(("tma", "clustered")) and not shared:  # no mbarriers: no body on this architecture
             continue
         kernels.setdefault(variant, {})[op] = (int(registers), int(shared[1]) if shared else 0)
     names = re.findall(r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+),", (ROOT / "sgemm/variants.h").read_text())

@@ -124,7 +124,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   return apply ? sgemm__launch_apply(args, to) : sgemm__launch_reduce(args, partials, plan->split_k, to);
 }
 
-/* ---- Stage tma --------------------------------------------------------------------------------------------------- */
+/* ---- Stages tma and clustered ------------------------------------------------------------------------------------ */
 
 /* k after which a persistent block ends at its next tile and the next block of the grid gets its slot, and k of a tile
    from which on it ends after each. Without a limit persistent blocks come to each k at more and more different times,

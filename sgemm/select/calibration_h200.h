@@ -1,5 +1,7 @@
 /* sgemm/select/calibration_h200.h: the calibration constants of the estimate, for an NVIDIA H200. The tool tune
-   measures plans on a GPU, fits these constants to their times and writes the lines between BEGIN and END.
+   measures plans on a GPU, fits these constants to their times and writes the lines between BEGIN and END. The
+   constants of async_64x64x8_8x8, tma_64x128x64_16x8 and tma_128x64x64_16x8 were then set by hand
+   (docs/notebook/selection.md, "Sums of partitions").
 
    Constants are bound to their variant by name. An entry whose name is no variant, a second entry for a variant and a
    variant without an entry do not compile. A variant that has not been measured is in SGEMM_ESTIMATED instead. */

@@ -165,7 +165,7 @@ static inline double sgemm__bound(const sgemm_variant_info *v, double tiles, dou
 
 /* Resident blocks at which an SM reaches half of its rate. The producer warps of tma multiply nothing. */
 static inline double sgemm__half_rate(const sgemm_variant_info *v, const sgemm__calibration *c) {
-  return c->half_rate_warps * 32.0 / (v->threads - (v->uses_tma ? 128 : 0));
+  return c->half_rate_warps * 32.0 / (v->threads - (v->uses_tma ? SGEMM__PRODUCER_THREADS : 0));
 }
 
 /* Lower bound of the clocks of every plan of a variant. The SM time is at least that of all SMs busy all the time.

@@ -2,7 +2,7 @@
 #ifndef SGEMM_STAGES_STREAM_K_CUH
 #define SGEMM_STAGES_STREAM_K_CUH
 
-/* A work unit of a block of the stage tma: all iterations of a tile, or some of them. An iteration is BK of k, one
+/* A work unit of a block of the stages tma and clustered: all iterations of a tile, or some of them. An iteration is BK of k, one
    buffer of shared memory. */
 typedef struct sgemm__work_unit {
   uint32_t tile, matrix; /* number of the tile in raster order; number of its matrix in the batch */

@@ -1,4 +1,4 @@
-/* sgemm/stages/tma.cuh: stage tma: persistent blocks, TMA copies, stream-K. */
+/* sgemm/stages/tma.cuh: stage tma: persistent blocks, TMA copies, stream-K; and stage clustered, with the same body. */
 #ifndef SGEMM_STAGES_TMA_CUH
 #define SGEMM_STAGES_TMA_CUH
 
@@ -225,9 +225,6 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
   }
 
 #define SGEMM__DECLARE_tma(name) SGEMM__DECLARE_TMA(name)
-#define SGEMM__KERNEL_clustered(...) SGEMM__KERNEL_tma(__VA_ARGS__)
-#define SGEMM__DECLARE_clustered(name) SGEMM__DECLARE_TMA(name)
-#define SGEMM__RULES_clustered(name) SGEMM__RULES_tma(name)
 
 #define SGEMM__RULES_tma(name)                                                                                         \
   SGEMM__RULE(WM == 32 && WN == 32 && TM == 16 && TN == 8 && slice_k % 4 == 0,                                         \
@@ -241,5 +238,11 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
               "tma has one or two consumer warpgroups", name)                                                          \
   SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slice_k) + 1024 <= 227 * 1024,                               \
               "shared memory of a block is at most 227 KiB", name)
+
+/* Stage clustered. Its trait cluster_split_k, a constant in each kernel, selects the work units and the sums of a
+   cluster: see sgemm__work_unit_of() and sgemm__reduce_cluster_rows(). */
+#define SGEMM__KERNEL_clustered(...) SGEMM__KERNEL_tma(__VA_ARGS__)
+#define SGEMM__DECLARE_clustered(name) SGEMM__DECLARE_TMA(name)
+#define SGEMM__RULES_clustered(name) SGEMM__RULES_tma(name)
 
 #endif /* SGEMM_STAGES_TMA_CUH */

@@ -233,7 +233,8 @@ SGEMM__DEVICE void sgemm__reduce_cluster_rows(const sgemm__args *p, const sgemm_
   sgemm__cluster_barrier(); /* no block exits while others read its shared memory */
 }
 
-/* Adds the sums of the lanes and stores the results. C <- alpha * sums + beta * C. full: see sgemm__is_full_tile(). */
+/* Adds the sums of the lanes, and those of a cluster, and stores the results. C <- alpha * sums + beta * C. full: see
+   sgemm__is_full_tile(). shared: the first buffer, which holds the sums of a cluster. */
 SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile, int full,
                                       float *shared, float *acc) {
   const sgemm__thread_tile own = sgemm__lane_result_tile(s);
@@ -260,7 +261,7 @@ SGEMM__DEVICE void sgemm__store_lanes(const sgemm__args *p, const sgemm__shape *
 /* sgemm__store_lanes() for sliced-K variants, in which s->slice_k / 4 consumer warps compute the same results over
    different k of each buffer. Each warp stores its sums to shared memory, 8 rows of 128 floats. Each warp then adds an
    equal number of the rows over all these warps, in ascending order of warps, and stores them to C. shared: the buffer
-   that was read last. */
+   that was read last; in a cluster the first buffer, since its blocks may end in different buffers. */
 SGEMM__DEVICE void sgemm__reduce_warps_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                                  float *shared, float *acc) {
   const int lane = sgemm__thread() % 32, warps = s->BM / s->WM * (s->BN / s->WN), slices = s->slice_k / 4;
