@@ -83,6 +83,12 @@ if [ -n "$cuda" ]; then
   nvcc() { TMPDIR=$(mktemp -d "$work/nvcc.XXXXXX") "$cuda/bin/nvcc" "$@"; }
 fi
 
+# The option of nvcc and NVRTC that leaves out the optimiser of device code. Empty: the toolkit is older than the option.
+fast=
+if [ -n "$cuda" ] && [[ $("$cuda/bin/nvcc" --help 2> /dev/null || true) = *--Ofast-compile* ]]; then
+  fast=--Ofast-compile=max
+fi
+
 # headers_into DIRECTORY: makes links to the headers and the kernels' sources, so that a test can replace some of them.
 headers_into() {
   mkdir -p "$1/sgemm"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # The CMake build: targets, options, architectures, the installed package and pkg-config files. The project in
 # examples/consumer_cmake uses each of them; it runs on the CPU model, and the program for a GPU is linked. Builds of the
-# stage tiled alone keep the test short. The recipe for Conan and the files in packaging/ are checked too.
+# stage tiled alone keep the test short. In the quick tier device code is compiled without optimisation. The recipe for
+# Conan and the files in packaging/ are checked too.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
@@ -23,8 +24,15 @@ version=$(sed -nE 's/^#define SGEMM_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)$/\2/p' 
 product=$'4 5\n10 11'
 
 # CMake takes the CUDA toolkit that cases.sh finds.
-unset CUDAARCHS
+unset CUDAARCHS CUDAFLAGS
 if [ -n "$cuda" ]; then export CUDACXX=$cuda/bin/nvcc CUDAToolkit_ROOT=$cuda; fi
+# The first build finds nvcc and has no build type. In the quick tier the later ones are given nvcc, which CMake then tries
+# once and not twice, and have the build type Debug, which compiles host code without optimisation.
+debug=() given=()
+if [ "$full" = 0 ]; then
+  debug=(-DCMAKE_BUILD_TYPE=Debug)
+  if [ -n "$cuda" ]; then export CUDAFLAGS=$fast && given=(-DCMAKE_CUDA_COMPILER="$cuda/bin/nvcc"); fi
+fi
 configure() { cmake -G Ninja -DSGEMM_STAGE=tiled "$@"; }
 build() { configure "${@:2}" -B "$1" && ninja -C "$1"; }
 without=(-DCMAKE_CUDA_COMPILER=NOTFOUND)
@@ -55,7 +63,7 @@ joined() {
 # lib/, as in Debian.
 prefix=$work/dest/opt/sgemm
 lib=lib/$(gcc -print-multiarch)
-check "build" build library -S "$tree" -DCMAKE_INSTALL_PREFIX=/opt/sgemm -DCMAKE_INSTALL_LIBDIR="$lib" \
+CUDAARCHS=86 check "build" build library -S "$tree" -DCMAKE_INSTALL_PREFIX=/opt/sgemm -DCMAKE_INSTALL_LIBDIR="$lib" \
   -DSGEMM_CUDA_ARCHITECTURES=90a-real
 check "test on the CPU model" ctest --test-dir library --no-tests=error
 check "install" env DESTDIR="$work/dest" cmake --install library
@@ -87,7 +95,7 @@ consumer() {
 linked() { nm "$1" > symbols && grep -q 'T sgemm_tiled_32x32x32_1x1_nn$' symbols; }
 
 consumer "find_package" package -DCMAKE_PREFIX_PATH="$prefix"
-consumer "FetchContent" fetched -DFROM_SOURCE=ON -DCMAKE_CUDA_ARCHITECTURES=90
+consumer "FetchContent" fetched -DFROM_SOURCE=ON -DCMAKE_CUDA_ARCHITECTURES=90 "${debug[@]}" "${given[@]}"
 same "FetchContent: targets of the library's own" "" \
   "$(ninja -C fetched -t targets all | grep -E 'quickstart|sgemmConfig' || true)"
 
@@ -134,7 +142,7 @@ cuda "component cuda" check "component cuda" finds "$version" cuda
 # ---- Without CUDA ----------------------------------------------------------------------------------------------------
 
 prints "no nvcc: configure" "there is no target sgemm::cuda: CMake finds no working nvcc" \
-  configure "${without[@]}" -S "$tree" -B no_cuda
+  configure "${without[@]}" "${debug[@]}" -S "$tree" -B no_cuda
 check "no nvcc: build" ninja -C no_cuda
 check "no nvcc: install" cmake --install no_cuda --prefix "$work/no_cuda_prefix"
 check "no nvcc: the component cpu" finds "$version" cpu "$work/no_cuda_prefix"
@@ -226,8 +234,12 @@ architectures() {
   same "compiled for 90" "code=[compute_90] code=[sm_90a] " "$(targets fetched)"
   prints "no architecture is set: the default" "compiled for $default" configure -S parent -B parent/build
   prints "no architecture is set: the default again" "compiled for $default" configure -S parent -B parent/build
-  prints "CUDAARCHS" "compiled for 86;90a-real" env CUDAARCHS="86;90-real" cmake -G Ninja -S parent -B parent/environment
-  prints "CUDAARCHS again" "compiled for 86;90a-real" cmake parent/environment
+  same "SGEMM_CUDA_ARCHITECTURES and CUDAARCHS" "code=[sm_90a] " "$(targets library)"
+  prints "CUDAARCHS of the first run" "compiled for 86" cmake -U SGEMM_CUDA_ARCHITECTURES library
+  if [ "$full" != 0 ]; then
+    prints "CUDAARCHS" "compiled for 86;90a-real" env CUDAARCHS="86;90-real" cmake -G Ninja -S parent -B parent/environment
+    prints "CUDAARCHS again" "compiled for 86;90a-real" cmake parent/environment
+  fi
 }
 cuda "architectures of the build" architectures
 

@@ -61,8 +61,6 @@ gcc -O1 -I"$cuda/include" "$root/tests/nvrtc.c" -L"$cuda/lib64" -lnvrtc -o nvrtc
 
 # without_optimisation SOURCE OPTION...: compiles a file, if the toolkit has the option in 0.3 s at most. Production takes 45 s
 # with optimisation.
-fast=
-[[ $("$cuda/bin/nvcc" --help 2> /dev/null || true) != *--Ofast-compile* ]] || fast=--Ofast-compile=max
 without_optimisation() { ./nvrtc "$1" "-I$root" $fast "${@:2}"; }
 
 # compiled NAME WANTED OPTION...: compiles the implementation file, and compares its kernels with names of WANTED.
