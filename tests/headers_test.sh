@@ -24,6 +24,7 @@ void sgemm(void);
 void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *);
 void cblas_sgemm(CBLAS_ORDER, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, int, int, int, float, const float *, int);
 #include "sgemm.h"
+#include "sgemm.h"
 C
 
 # Calls every public function. SGEMM_STAGES expands to the calls of sgemm_run_<stage>().
@@ -122,10 +123,11 @@ C
 
 # ---- Compilers -------------------------------------------------------------------------------------------------------
 
-# The quick tier leaves out the standards in the middle, and C++20 with nvcc.
-standards="c++14 c++20" nvcc_standards=c++17
-if [ "$full" != 0 ]; then standards="c++14 c++17 c++20" nvcc_standards="c++17 c++20"; fi
-for source in alone twice crowded every host; do
+# The quick tier leaves out the standards in the middle, C++20 with nvcc, and the sources of the header and nothing else:
+# every.c includes it alone, crowded.c twice and without a call.
+standards="c++14 c++20" nvcc_standards=c++17 sources="crowded every host"
+if [ "$full" != 0 ]; then standards="c++14 c++17 c++20" nvcc_standards="c++17 c++20" sources="alone twice $sources"; fi
+for source in $sources; do
   for cc in gcc clang; do
     with $cc check "$cc c11 $source" $cc -std=c11 "${strict[@]}" -c $source.c -o $source.o
   done
@@ -145,9 +147,10 @@ for cc in gcc clang; do
     $([ "$full" = 0 ] && echo -O0 || echo -O2) -c "$root/cpu/sgemm.c" -o $cc.o
 done
 # ptxas warns if launch bounds exceed the threads of an SM: 1024 on sm_75, 1536 on sm_86, 2048 on sm_90. One run for all
-# architectures compiles the host code once.
+# architectures compiles the host code once. The full tier has the warnings of nvcc's optimiser.
 architectures=(-gencode=arch=compute_75,code=sm_75 -gencode=arch=compute_86,code=sm_86 -gencode=arch=compute_90a,code=sm_90a)
 implementation=(nvcc "${nvcc_strict[@]}" -DSGEMM_STAGE=tiled -c "$root/cuda/sgemm.cu" -o nvcc.o)
+[ "$full" != 0 ] || implementation+=($fast)
 with nvcc check "nvcc c++17 implementation" "${implementation[@]}" -std=c++17 "${architectures[@]}"
 [ "$full" = 0 ] || with nvcc check "nvcc c++20 implementation" "${implementation[@]}" -std=c++20 "${architectures[@]}"
 
