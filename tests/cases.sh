@@ -96,6 +96,17 @@ headers_into() {
   cp -rsL "$root"/sgemm/. "$1/sgemm"
 }
 
+# replaced FILE OLD NEW: prints a file with NEW in the place of OLD, which occurs once.
+replaced() {
+  local text behind
+  text=$(< "$1") behind=${text#*"$2"}
+  if [ "$behind" = "$text" ] || [[ $behind = *"$2"* ]]; then
+    echo "'$2' does not occur once" >&2
+    return 1
+  fi
+  printf '%s\n' "${text%%"$2"*}$3$behind"
+}
+
 # finish: prints the counts and how to repeat a failure, writes the XML report to the file that Bazel names, and exits.
 # The test fails if a case failed or if there was none.
 finish() {

@@ -12,14 +12,20 @@ sanitizers=(-g -fsanitize=address,undefined -fno-sanitize-recover=all)
 wrap=-Wl,--wrap=pthread_barrier_init,--wrap=pthread_barrier_wait
 # objects SUFFIX OPTION...: the stage has small blocks, because the CPU model makes a stack for each thread of a block.
 objects() {
-  gcc -std=c11 -O1 -ffp-contract=off "${@:2}" -DSGEMM_CPU=1 -DSGEMM_STAGE=direct -I"$root" -c "$root/cpu/sgemm.c" \
+  gcc -std=c11 -O0 -ffp-contract=off "${@:2}" -DSGEMM_CPU=1 -DSGEMM_STAGE=direct -I"$root" -c "$root/cpu/sgemm.c" \
     -o "sgemm$1.o" &&
     gcc "${flags[@]}" "${@:2}" -c "$root/tests/fake_nccl.c" -o "fake_nccl$1.o"
 }
-# program DIRECTORY TRANSPORT FILE SUFFIX OPTION...: the program with the example of the directory.
+# program DIRECTORY TRANSPORT FILE SUFFIX OPTION...: the program with the example of the directory, which keeps the objects.
+# The source of summa_fake.o includes summa.c.
 program() {
-  gcc -I"$1" "${flags[@]}" "${@:5}" "$root/tests/summa_fake.c" "$1"/examples/summa_{$2,threads}.c "fake_nccl$4.o" \
-    "sgemm$4.o" $wrap -lpthread -lm -o "$3"
+  local object objects=() source
+  for source in "$root/tests/summa_fake.c" "$1"/examples/summa_{$2,threads}.c; do
+    object=$1/$(basename "$source" .c)$4.o
+    objects+=("$object")
+    [ -e "$object" ] || gcc -I"$1" "${flags[@]}" "${@:5}" -c "$source" -o "$object" || return
+  done
+  gcc "${@:5}" "${objects[@]}" "fake_nccl$4.o" "sgemm$4.o" $wrap -lpthread -lm -o "$3"
 }
 mkdir -p tree/examples
 cp -L "$root"/examples/summa*.[ch] tree/examples
@@ -115,12 +121,12 @@ mutant() {
   [ "$2" != summa_peer.c ] || transport=peer
   rm -rf mutant
   cp -r tree mutant
-  if ! python3 - "mutant/examples/$2" "$3" "$4" 2> output.txt <<'P'; then
-import sys
-text = open(sys.argv[1]).read()
-assert text.count(sys.argv[2]) == 1, f"'{sys.argv[2]}' occurs {text.count(sys.argv[2])} times"
-open(sys.argv[1], "w").write(text.replace(sys.argv[2], sys.argv[3]))
-P
+  case $2 in
+    summa.c) rm mutant/summa_fake.o ;;
+    summa.h) rm mutant/*.o ;;
+    *) rm "mutant/${2%.c}.o" ;;
+  esac
+  if ! replaced "tree/examples/$2" "$3" "$4" 2> output.txt > "mutant/examples/$2"; then
     fail "mutant: $1" "$(tail -n 1 output.txt)"
   elif ! program mutant $transport changed "" > output.txt 2>&1; then
     fail "mutant: $1" "$(grep -m 1 error output.txt)"
