@@ -201,8 +201,9 @@ class Numbers(LadderTest):
 
         def measured(m, n, k, *arguments):
             return {row["variant"]: row for row in self.rows("--m", m, "--n", n, "--k", k, *arguments)}
-        rows = measured(256, 256, 64, "--stages", ",".join(stage for stage in STAGES if stage != "gemv"))
-        rows.update(measured(256, 256, 128, "--variants", "*x128_*"))
+        rows = measured(128, 256, 64, "--stages", ",".join(stage for stage in STAGES if stage != "gemv"))
+        rows.update(measured(256, 256, 64, "--variants", "*_256x*"))
+        rows.update(measured(128, 256, 128, "--variants", "*x128_*"))
         gemv = {}
         for tile, m, n in ("1x*", 8, 128), ("*x1", 128, 8):  # few results, because gemv takes long for each
             rows.update(measured(m, n, 64, "--variants", f"*gemv_{tile}x*"))
@@ -226,7 +227,7 @@ class Numbers(LadderTest):
             k = max(64, BK)
             loads = 2 * k if BK == 1 else k / BM + k / BN
             self.assertAlmostEqual(float(row["global_loads_per_result"]), loads, msg=name)
-            self.assertEqual(float(row["fma_threads"]), 256 * 256 * k)
+            self.assertEqual(float(row["fma_threads"]), int(row["m"]) * 256 * k)
             if BK > 1:
                 sectors = k / BN + k / BM * max(1, 8 / BN)  # a row of B's tile may be smaller than a sector
                 self.assertAlmostEqual(float(row["global_flop_per_byte"]), k / 2 / sectors, places=5, msg=name)
@@ -617,7 +618,7 @@ class Gpu(LadderTest):
     def test_prepared(self):
         keys = ("shape", "mode", "picked", "split_k", "componentwise_error", "guard")
         arguments = ["--mode", "tensor,tensor_full", "--production-only", "--cold", "--reps", "1"]
-        shapes = HEADER + "tall,256,128,256,1,NN\nbatch,130,256,129,2,TT\n"
+        shapes = HEADER + "tall,256,128,128,1,NN\nbatch,129,130,128,2,TT\n"
         _, split, _ = self.suite(*arguments, shapes=shapes)
         _, rows, context = self.suite(*arguments, "--prepared", shapes=shapes)
         self.assertEqual(context["prepared"], "B")
@@ -626,14 +627,14 @@ class Gpu(LadderTest):
             if row["variant"] == "cublas":
                 continue
             self.assertEqual(row["variant"], before["variant"] + "_prepared")
-            saved = 256 * 128 * 4 if "full" in row["variant"] else -1  # the full-range fallback of tensor splits B again
+            saved = 128 * 128 * 4 if "full" in row["variant"] else -1  # the full-range fallback of tensor splits B again
             self.assertLess(int(row["workspace_bytes"]), int(before["workspace_bytes"]) - saved)
         _, both, context = self.suite(*arguments, "--prepared-both", shapes=shapes)
         self.assertEqual(context["prepared"], "A and B")
         self.assertEqual([[row[key] for key in keys] for row in both], [[row[key] for key in keys] for row in split])
         for before, row in zip(rows, both):
             if row["variant"] != "cublas":
-                saved = 128 * 256 * 4 if "full" in row["variant"] else -1
+                saved = 256 * 128 * 4 if "full" in row["variant"] else -1
                 self.assertLess(int(row["workspace_bytes"]), int(before["workspace_bytes"]) - saved)
         _, beside, context = self.suite(*arguments, "--prepared", "--prepared-both", shapes=shapes)
         self.assertEqual(context["prepared"], "B; A and B")
