@@ -104,8 +104,8 @@ example=$root/examples/nvrtc.c
 check "the example" gcc -std=c11 -Wall -Wextra -Werror -pedantic -O2 -I"$root" -I"$cuda/include" -DSGEMM_HOST_ONLY=1 \
   -DSGEMM_IMPLEMENTATION "$example" -ldl -lm -o example
 mkdir modules fake
-parts="gemv host"
-if [ "$full" != 0 ]; then parts+=" async splitk tensor tma"; fi
+parts=gemv
+if [ "$full" != 0 ]; then parts+=" host async splitk tensor tma"; fi
 check "the example compiles parts" ./example compile compute_90a modules "$root" $parts
 for part in $(./example list compute_90a | awk '{ print $1 }' | sort -u); do
   module=modules/$part.compute_90a
@@ -126,8 +126,9 @@ cat modules/* | awk '
 same "kernels and bytes of their parameters" "$(cat launches)" "$(comm -12 launches parameters)"
 check "at least 20 kernels" test "$(wc -l < launches)" -ge 20
 
-# The program runs with a driver that launches the kernels of the CPU model.
-check "the stand-in of the driver" gcc -std=c11 -O2 -shared -fPIC -Wall -Wextra -Werror -I"$root" -I"$cuda/include" \
+# The program runs with a driver that launches the kernels of the CPU model. Vectors make its tensor cores faster. The rest
+# of -O2 takes longer to compile than it saves.
+check "the stand-in of the driver" gcc -std=c11 -O1 -ftree-vectorize -shared -fPIC -Wall -Wextra -Werror -I"$root" -I"$cuda/include" \
   -DSGEMM_CPU=1 -ffp-contract=off "$root/tests/fake_cuda.c" -lpthread -lm -o fake/libcuda.so.1
 check "the example runs" env LD_LIBRARY_PATH=fake ./example run compute_90a modules
 same "the example multiplies" "13 of ok, passed" \
