@@ -365,7 +365,7 @@ typedef struct sgemm_variant_info {
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to that architecture */
-  int fuses;      /* 1: there are kernels that apply the call's epilogue; 0: a second kernel does */
+  int fuses;      /* 1: there are kernels that apply epilogues; 0: a second kernel does */
   int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
 } sgemm_variant_info;
 

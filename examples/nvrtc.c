@@ -56,7 +56,7 @@ static const problem problems[] = {
   {"clusters",              ROW, SGEMM_T, SGEMM_N, SGEMM_STRICT,       90,  70, 2100, 1, 0, 0,
    SGEMM_splitk_32x32x64_4x4, 4, 1, 0, STRICT},
   {"tma",                   ROW, SGEMM_N, SGEMM_T, SGEMM_STRICT,      300, 260,  200, 1, 4, 0,
-   SGEMM_tma_64x128x64_16x8, 1, 1, 0, STRICT},
+   SGEMM_tma_64x64x32_16x8, 1, 1, 0, STRICT},
   {"tma, packing, stream-K",ROW, SGEMM_T, SGEMM_N, SGEMM_STRICT,      310, 250,  333, 1, 1, 2,
    SGEMM_tma_64x64x32_16x8, 1, 1, 50, STRICT},
   {"wgmma, full range",     ROW, SGEMM_N, SGEMM_N, SGEMM_TENSOR,      310, 250,  700, 1, 1, 0,

@@ -54,6 +54,15 @@
 // clang-format on
 #endif
 
+/* SGEMM__IN_REGISTERS_<name> marks the rows that some kernels apply to the results of a tile in registers, in calls that
+   sgemm__in_registers() describes. Each of these kernels has their code, so that they are the rows of common layers
+   (docs/notebook/epilogues.md, "In the registers of large tiles"). 2: an instruction or two for each element; 1: more. */
+#define SGEMM__IN_REGISTERS_none ~, 2
+#define SGEMM__IN_REGISTERS_bias ~, 2
+#define SGEMM__IN_REGISTERS_relu ~, 2
+#define SGEMM__IN_REGISTERS_gelu ~, 1
+#define SGEMM__IN_REGISTERS(name) SGEMM__IS(SGEMM__IN_REGISTERS_##name)
+
 #ifndef SGEMM_PROJECT_EPILOGUES
 #define SGEMM_PROJECT_EPILOGUES(X)
 #endif

@@ -138,8 +138,8 @@
   X(gemv,              4,   1,1024, 1,  1,   4,   1, 1, 0, 64, 4, 1, "one column of few rows, long k")                 \
   X(gemv,             32,   1, 64,  1,  1,  32,   1, 1, 0, 8, 4, 1, "one column, any alignment")                       \
   X(gemv,            128,   1,  8,  1,  1, 128,   1, 1, 0, 1, 8, 1, "one column, short k")                             \
-  X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large results: one producer thread copies")       \
-  X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 1, "large tall results")                              \
+  X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 0, "large results: one producer thread copies")       \
+  X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 0, "large tall results")                              \
   X(tma,              64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "two blocks an SM: epilogues overlap FMAs")        \
   X(tma,              32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "small results: the warps of a block divide k")    \
   X(tma,              32, 256, 64, 16,  8,  32,  32, 4, 3, 4, 1, 1, "up to 32 rows")                                   \
@@ -148,10 +148,13 @@
   X(clustered,        32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "fewest tiles, long k, no workspace")
 
 /* SGEMM__FUSED_<kernel name> marks the variants with four kernels more, <name>_epilogue_nn and so on, which apply the
-   epilogue of a call to the results in registers. They run every call, in place and without workspace too. With the
-   other variants a second kernel applies the epilogue to D, or the kernel that sums partial results does: a large tile
-   whose threads evaluate an expression at its end loses more time than that (docs/notebook/epilogues.md). */
+   epilogue of a call to the results in registers. Those of splitk run every call, in place and without workspace too.
+   Those of tma have a few rows of the table, see SGEMM__IN_REGISTERS_<epilogue>. With the other variants and rows a
+   second kernel applies the epilogue to D, or the kernel that sums partial results does: a large tile whose threads
+   evaluate any expression at its end loses more time than that (docs/notebook/epilogues.md). */
 #define SGEMM__FUSED_sgemm_splitk_32x32x64_4x4 ~, 1
+#define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
+#define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
 
 /* SGEMM__ELEMENTS_<kernel name> marks the variants of async that copy single elements, whatever the alignment, without
    branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes, of 16

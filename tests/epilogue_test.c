@@ -184,7 +184,7 @@ Test(epilogues, variants, ANYWHERE) {
     if (!sgemm_compiled((sgemm_variant)i))
       continue;
     for (number = 0; number < (reduced() ? 4 : SGEMM_EPILOGUE_COUNT); number++) {
-      const call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses);
+      const call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses && !v->uses_tma);
       sgemm_plan plan;
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
       plan = sgemm_variant_plan((sgemm_variant)i, &p);
@@ -210,7 +210,7 @@ Test(epilogues, reductions, ANYWHERE) {
   for (i = 0; i < (int)(sizeof plans / sizeof *plans); i++) {
     const sgemm_variant_info *v = sgemm_variant_get(plans[i].variant);
     for (number = 0; number < (reduced() ? 6 : 2 * SGEMM_EPILOGUE_COUNT); number++) {
-      call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses);
+      call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses && !v->uses_tma);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
       sgemm_plan plan = sgemm_variant_plan(plans[i].variant, &p);
       c.k = 4 * v->BK + 3;
@@ -244,6 +244,56 @@ Test(epilogues, tensor, ANYWHERE) {
       plan.slices_n = number % 3 == 2 ? 2 : 1;
       solve(&c, &plan, v->name);
       c.k = 100; /* one block of 128 k, which split-K does not divide */
+      solve(&c, &plan, v->name);
+    }
+  }
+}
+
+/* Case i of the rows that kernels apply to results in registers, for a tile of BM x BN x BK: with a vector along n of the
+   row-major result or without, apart and in place, at all alignments and edges, in batches. Some cases have what the
+   kernels cannot apply: beta, scalars in device memory, a vector along m, and vectors of a batch's own. */
+static call register_case_of(int i, int BM, int BN, int BK) {
+  static const int rows[] = {SGEMM_EPILOGUE_gelu, SGEMM_EPILOGUE_relu, SGEMM_EPILOGUE_bias, SGEMM_EPILOGUE_none};
+  call c = case_of(i, BM, BN, BK, 0);
+  const int along_n = c.order == SGEMM_COL_MAJOR ? 1 : 2;
+  c.epilogue = rows[(i + i / 4) % 4];
+  c.apart = i % 3 != 0;
+  c.beta = i % 7 == 5 ? 2.0f : 0.0f;
+  c.in_device = i % 11 == 7 && c.apart;
+  c.stores_aux = 0;
+  c.vectors = c.epilogue == SGEMM_EPILOGUE_none || i % 7 == 3 ? 0 : i % 13 == 6 ? 3 - along_n : along_n;
+  c.batch = c.vectors == 0 || i % 8 == 0 ? 2 : 1;
+  c.pad = i % 5 < 3 ? 4 - (int)((c.order == SGEMM_COL_MAJOR ? c.m : c.n) + c.apart) % 4 : 1; /* < 3: aligned rows */
+  return c;
+}
+
+/* Epilogues in registers: the variants of tma with kernels for them, with stream-K, and every tensor-core variant. */
+Test(epilogues, in_registers, ANYWHERE) {
+  int i, number, next = 0;
+  need_backend();
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
+    if (!v->uses_tma || !v->fuses || !sgemm_compiled((sgemm_variant)i))
+      continue;
+    for (number = 0; number < (reduced() ? 16 : 80); number++) {
+      call c = register_case_of(next++, v->BM, v->BN, v->BK);
+      sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
+      sgemm_plan plan = sgemm_variant_plan((sgemm_variant)i, &p);
+      c.k = number % 3 == 1 ? 3 * v->BK + 5 : 37;
+      c.alpha = 0x1p-8f;
+      plan.repack_a = plan.repack_b = 1;
+      plan.stream_k = number % 3 == 1 ? 5 : 0;
+      solve(&c, &plan, v->name);
+    }
+  }
+  for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
+    const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
+    for (number = 0; number < (reduced() ? 3 : 16); number++) {
+      call c = register_case_of(next++, v->BM, v->BN, 32);
+      sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
+      sgemm_plan plan = sgemm_variant_plan(number % 2 ? SGEMM_async_64x64x8_8x8 : SGEMM_splitk_32x32x64_4x4, &p);
+      plan.tensor = (sgemm_tensor_variant)i;
+      plan.slices_m = plan.slices_n = number % 4 == 2 ? 2 : 1;
       solve(&c, &plan, v->name);
     }
   }

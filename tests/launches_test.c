@@ -365,6 +365,43 @@ Test(launches, epilogues) {
   fixture_free(&f);
 }
 
+/* Epilogues in registers: kernels of tma and of the tensor modes apply a row with a mark if the call reads nothing but a
+   vector along n of the row-major result, and stores nothing but the result. Else a second kernel applies it. */
+Test(launches, epilogues_in_registers) {
+  fixture f = fixture_of(SGEMM_N, SGEMM_T, 128, 64, 320);
+  sgemm_plan plan = plan_of(SGEMM_tma_64x64x32_16x8, &f);
+  float vector[128], scalar = 1.0f;
+  f.p.epilogue = SGEMM_EPILOGUE_gelu;
+  f.p.vec_n = vector;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_epilogue_nt");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 1);
+  plan.stream_k = 3;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_epilogue_nt sgemm_reduce_stream_k");
+  plan.stream_k = 0;
+  f.p.vec_m = vector;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
+  f.p.vec_m = NULL;
+  f.p.alpha_device = &scalar;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
+  f.p.alpha_device = NULL;
+  f.p.beta = 1.0f;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
+  f.p.beta = 0.0f;
+  f.p.epilogue = SGEMM_EPILOGUE_silu;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
+  plan.tensor = SGEMM_wgmma_bf16x6_128x64;
+  compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 4);
+  f.p.epilogue = SGEMM_EPILOGUE_gelu;
+  compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_epilogue_nt");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 3);
+  plan.variant = SGEMM_async_64x64x8_8x8;
+  compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_async_64x64x8_8x8_nt sgemm_apply_epilogue");
+  cr_assert(sgemm__count_launches(&plan, &f.p) == 4);
+  fixture_free(&f);
+}
+
 /* ---- Parts ------------------------------------------------------------------------------------------------------- */
 
 Test(launches, parts) {

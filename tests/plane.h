@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch of matrices, or of vectors (n = 1), with NaN around every row and matrix. */
-enum { MARGIN = 37 };
+/* A batch of matrices, or of vectors (n = 1), with NaN around every row and matrix. Element (0, 0) of matrix 0 has number
+   `first`. It is aligned to 16 bytes if ld is a multiple of 4, else to 4 bytes. */
 typedef struct plane {
-  int64_t m, n, ld, stride, batch, count;
+  int64_t m, n, ld, stride, batch, count, first;
   int col_major;
   float *before, *after, *device;
 } plane;
@@ -19,7 +19,7 @@ typedef struct plane {
 static const float POISON = NAN;
 
 static int64_t plane_at(const plane *x, int64_t b, int64_t i, int64_t j) {
-  return MARGIN + b * x->stride + (x->col_major ? j * x->ld + i : i * x->ld + j);
+  return x->first + b * x->stride + (x->col_major ? j * x->ld + i : i * x->ld + j);
 }
 
 /* unit: elements are multiples of it, from -8 to 8 units; 0: NaN alone. */
@@ -32,7 +32,8 @@ static plane plane_make(int64_t m, int64_t n, int64_t batch, int col_major, int 
   x.col_major = col_major;
   x.ld = (col_major ? m : n) + pad;
   x.stride = x.ld * (col_major ? n : m) + pad;
-  x.count = 2 * MARGIN + batch * x.stride;
+  x.first = x.ld % 4 == 0 ? 40 : 37;
+  x.count = 2 * x.first + batch * x.stride;
   x.before = (float *)malloc((size_t)x.count * sizeof(float));
   x.after = (float *)malloc((size_t)x.count * sizeof(float));
   x.device = (float *)machine_alloc((size_t)x.count * sizeof(float));
@@ -51,7 +52,7 @@ static plane plane_make(int64_t m, int64_t n, int64_t batch, int col_major, int 
 
 static float *plane_upload(plane *x) {
   cr_assert(machine_upload(x->device, x->before, (size_t)x->count * sizeof(float)) == 0, "upload failed");
-  return x->device + MARGIN;
+  return x->device + x->first;
 }
 
 static void plane_download(plane *x) {

@@ -28,16 +28,16 @@ typedef struct sgemm__text {
    unless the guard fires. */
 static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
   const int sum = plan->split_k > 1 || plan->stream_k > 1;
-  const int fuses = sgemm__variant_get(plan->variant)->fuses, apply = sgemm__has_epilogue(p);
+  const sgemm__args args = sgemm__args_of(p);
   const int swap = p->order == SGEMM_COL_MAJOR;
-  sgemm__args args;
   sgemm__slices s;
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
-    return 1 + sum + (apply && !fuses && plan->split_k == 1) + (plan->repack_a || plan->repack_b);
-  args = sgemm__args_of(p);
+    return 1 + sum + sgemm__applies_after(plan, &args) + (plan->repack_a || plan->repack_b);
   s = sgemm__slices_of(plan, p, &args);
   return (int)((double)s.count_m * (double)s.count_n * (double)s.count_k *
-                   (2 + sum + (apply && (plan->split_k == 1 || !fuses)) +
+                   (2 + sum +
+                    (sgemm__applies_after_tensor(plan, plan->split_k, &args) ||
+                     (args.applies_epilogue && !sgemm__fuses(sgemm__variant_get(plan->variant), &args))) +
                     (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0)) +
                sgemm__split_launches(&s, (swap ? p->prepared_b : p->prepared_a) == NULL,
                                      (swap ? p->prepared_a : p->prepared_b) == NULL));

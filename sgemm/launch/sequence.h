@@ -21,11 +21,6 @@ static inline sgemm__args sgemm__into_partitions(const sgemm__args *args, float 
 
 /* ---- Epilogue ---------------------------------------------------------------------------------------------------- */
 
-/* 1 if a second kernel applies the epilogue to the results of a strict plan's first kernels. */
-static inline int sgemm__applies_after(const sgemm_plan *plan, const sgemm__args *args) {
-  return args->applies_epilogue && plan->split_k == 1 && !sgemm__variant_get(plan->variant)->fuses;
-}
-
 /* 1 if the kernels before sgemm_apply_epilogue compute alpha * sum + beta * C instead of the sums of products: C is D,
    and the sums would take its place before it is read. See sgemm__can_apply_after(). */
 static inline int sgemm__scales_before(const sgemm__args *args) {
@@ -332,7 +327,7 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
   const uint32_t *strict_reason = words + SGEMM__WORD_STRICT;
   sgemm__tensor_args t = sgemm__tensor_args_of(plan, l, slice, adds_to_report, words);
   sgemm_plan fallback = sgemm__plain_plan(plan->variant);
-  const int apply = slice->args.applies_epilogue && t.split_k == 1; /* in a second kernel, also after a fallback */
+  const int apply = sgemm__applies_after_tensor(plan, t.split_k, &slice->args); /* also after a fallback */
   sgemm__args strict = slice->args;
   sgemm_status status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
   fallback.cluster_k = plan->cluster_k;

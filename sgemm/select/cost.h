@@ -210,7 +210,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
   r.slots = q->sms * v->resident / r.tiles;
   r.steps = sgemm__ceil(q->k / v->BK);
-  r.apply = q->args.applies_epilogue && !v->fuses ? sgemm__apply_cost(q, c) : 0.0;
+  r.apply = q->args.applies_epilogue && !sgemm__fuses(v, &q->args) ? sgemm__apply_cost(q, c) : 0.0;
   r.lower_bound = sgemm__bound(v, r.tiles, r.tiles * r.per_k * q->k * q->per_sm + r.overhead, q, c);
   return r;
 }
@@ -426,7 +426,7 @@ static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_para
                                (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2.0 : 0.0)) +
                           splits;
   return launches * SGEMM__COST_TENSOR_LAUNCH +
-         (q->args.applies_epilogue && plan->split_k == 1 ? sgemm__apply_cost(q, &sgemm__h200) : 0.0) +
+         (sgemm__applies_after_tensor(plan, plan->split_k, &q->args) ? sgemm__apply_cost(q, &sgemm__h200) : 0.0) +
          splits * SGEMM__COST_SPLIT + bytes * byte + sgemm__tensor_tiles_cost(plan, device, q, &s) +
          results * byte * (slices_k * (2.0 + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0)) - (q->args.beta == 0.0f));
 }

@@ -33,11 +33,6 @@ static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, con
   return v->shared <= device->shared_per_block && device->code_arch >= 80 && (!v->wgmma || device->has_sm90a_code);
 }
 
-/* 1 if the epilogue reads C. */
-static inline int sgemm__epilogue_reads_c(const sgemm__args *args) {
-  return args->beta != 0.0f || args->epilogue.beta != NULL || (args->epilogue.reads & SGEMM__READS_c) != 0;
-}
-
 /* 1 if a call can have its epilogue applied by a second kernel. If the epilogue reads C and C is D, the first kernels
    compute alpha * sum + beta * C in place, with alpha and beta from the host, and the expression cannot read C. */
 static inline int sgemm__can_apply_after(const sgemm__args *args) {
@@ -49,7 +44,7 @@ static inline int sgemm__can_apply_after(const sgemm__args *args) {
 /* 1 if the plan can apply the epilogue of the call. */
 static inline int sgemm__suits_epilogue(const sgemm_plan *plan, const sgemm__args *args) {
   return !args->applies_epilogue || sgemm__can_apply_after(args) ||
-         (sgemm__variant_get(plan->variant)->fuses && plan->tensor == SGEMM_TENSOR_VARIANT_NONE);
+         (sgemm__fuses(sgemm__variant_get(plan->variant), args) && plan->tensor == SGEMM_TENSOR_VARIANT_NONE);
 }
 
 /* 1 if the operands suit the plan: a plan of tma packs each operand that tensor maps cannot describe, other plans

@@ -80,6 +80,46 @@ static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   return a;
 }
 
+/* 1 if the epilogue reads C. */
+static inline int sgemm__epilogue_reads_c(const sgemm__args *args) {
+  return args->beta != 0.0f || args->epilogue.beta != NULL || (args->epilogue.reads & SGEMM__READS_c) != 0;
+}
+
+/* 1 if a call has an epilogue that some kernels apply to results in registers. Its row is marked
+   SGEMM__IN_REGISTERS_<name>, the call reads nothing but one vector along n, and stores nothing but the result. */
+static inline int sgemm__in_registers(const sgemm__args *args) {
+  const sgemm__epilogue_args *e = &args->epilogue;
+  if (sgemm__epilogue_reads_c(args) || e->alpha != NULL || e->vec_m != NULL || e->aux != NULL ||
+      (e->vec_n != NULL && e->stride_vec_n != 0 && args->batch > 1))
+    return 0;
+  switch (e->number) {
+#define SGEMM__X(name, reads, expression, what)                                                                        \
+  case SGEMM_EPILOGUE_##name:                                                                                          \
+    return SGEMM__IN_REGISTERS(name) > 0;
+    SGEMM_EPILOGUES(SGEMM__X)
+#undef SGEMM__X
+  default:
+    return 0;
+  }
+}
+
+/* 1 if kernels of a variant apply the epilogue of the call. */
+static inline int sgemm__fuses(const sgemm_variant_info *v, const sgemm__args *args) {
+  return v->fuses && (!v->uses_tma || sgemm__in_registers(args));
+}
+
+/* 1 if a second kernel applies the epilogue to the results of the first kernels: of a strict plan, and of a tensor plan
+   with split_k partitions. A kernel that sums partitions applies it itself. */
+static inline int sgemm__applies_after(const sgemm_plan *plan, const sgemm__args *args) {
+  return args->applies_epilogue && plan->split_k == 1 && !sgemm__fuses(sgemm__variant_get(plan->variant), args);
+}
+static inline int sgemm__applies_after_tensor(const sgemm_plan *plan, int split_k, const sgemm__args *args) {
+  const int engines_apply = sgemm__in_registers(args) && sgemm__tensor_variant_get(plan->tensor)->wgmma &&
+                            (plan->tensor_fallback == SGEMM_TENSOR_VARIANT_NONE ||
+                             sgemm__tensor_variant_get(plan->tensor_fallback)->wgmma);
+  return args->applies_epilogue && split_k == 1 && !engines_apply;
+}
+
 /* Matrices of an operand; 1 if all multiplications of the batch use one. */
 static inline int64_t sgemm__matrix_count(int64_t batch, int64_t stride) { return stride == 0 ? 1 : batch; }
 

@@ -96,6 +96,7 @@ typedef struct sgemm__tile_descriptor {
   int rows, cols; /* rows and columns of the tile that lie inside C; rows = 0: the block has no further unit */
   int steps;      /* steps of a consumer warp's main loop, SGEMM__BOX of k each */
   int full;       /* 1: the fast store of sgemm__store_lanes() applies, see sgemm__is_full_tile() */
+  int col;        /* first column of the tile in C, in kernels that apply an epilogue */
 } sgemm__tile_descriptor;
 
 /* Slots of descriptors in shared memory: see sgemm__produce_tiles() and sgemm__publish_unit(). */
@@ -128,7 +129,8 @@ SGEMM__DEVICE int sgemm__skips_last_half(const sgemm__tma_args *args, const sgem
 SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shape *s, const sgemm__work_unit *unit,
                                   sgemm__tile_descriptor *descriptor) {
   const sgemm__args *p = &args->gemm;
-  const sgemm__tile tile = sgemm__tile_by_number(p, s, unit->tile, unit->matrix);
+  const sgemm__tile_coord at = sgemm__rasterize(p, unit->tile);
+  const sgemm__tile tile = sgemm__tile_at(p, s, at, unit->matrix);
   const int partial = unit->partial >= 0;
   descriptor->offset = partial ? unit->partial * s->BM * s->BN : tile.C - p->C;
   descriptor->partial = partial;
@@ -136,7 +138,9 @@ SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shap
   descriptor->cols = partial ? s->BN : tile.cols;
   descriptor->steps = unit->iterations * (s->BK / (s->slice_k / 4) / SGEMM__BOX) -
                       sgemm__skips_last_half(args, s, unit);
-  descriptor->full = partial || sgemm__is_full_tile(p, s, &tile);
+  descriptor->full = partial || (!s->fused && sgemm__is_full_tile(p, s, &tile));
+  if (s->fused)
+    descriptor->col = (int)at.col * s->BN;
 }
 
 /* C <- alpha * (sum of the partial tiles of a stream-K tile) + beta * C. A block computes 4 * threads /
@@ -166,11 +170,13 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
   const uint32_t rest = from < end ? end - from : 0, partials = rest < per_group ? rest : per_group;
   const uint32_t number = sgemm__data_parallel_tiles(args) + index, tiles = p->tiles_m * p->tiles_n;
   const uint32_t matrix = number < tiles ? 0 : number / tiles;
-  const sgemm__tile tile = sgemm__tile_by_number(p, &s, number - matrix * tiles, matrix);
+  const sgemm__tile_coord coord = sgemm__rasterize(p, number - matrix * tiles);
+  const sgemm__tile tile = sgemm__tile_at(p, &s, coord, matrix);
   const int row = (int)(at >> sgemm__log2((uint32_t)args->BN));
   const sgemm__thread_tile own = {row, (int)at - row * args->BN, 0, 0, 0};
   const float *next = args->partials + (int64_t)from * 2 * tile_floats + at;
   float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[8][4];
+  sgemm__args out = *p;
   uint32_t i;
   int ahead, v;
   sgemm__pdl_wait();
@@ -203,8 +209,18 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
         sum[v] += r[0][v];
     }
   }
-  if (group == 0)
-    sgemm__store_tile(p, &s, &tile, &own, sum);
+  if (group > 0)
+    return;
+  if (p->applies_epilogue) { /* beta is 0 */
+    const float *vec_n = p->epilogue.vec_n;
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      sum[v] = sgemm__scale(p, sum[v]);
+    vec_n += vec_n != NULL ? (int64_t)coord.col * args->BN + own.col : 0;
+    sgemm__apply_in_registers(p, vec_n, tile.cols - own.col, 1, sum);
+    out.alpha = 1.0f;
+  }
+  sgemm__store_tile(&out, &s, &tile, &own, sum);
 }
 
 #if SGEMM__PART_HOST

@@ -226,23 +226,102 @@ SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, floa
   }
 }
 
-/* The epilogue of a warp for 16 rows and `columns` columns of a tile, from (tile_row, tile_col) on. */
-SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit, int tile_row,
-                                       int tile_col, int columns, const float *acc) {
+/* A thread's results in a tile. Its first result is element (row, col) of the matrix. */
+typedef struct sgemm__tensor_results {
+  int64_t row, col;
+  float *C;            /* its address */
+  const float *scales; /* B's last block scales, from that of its column on, see sgemm__scale_offset() */
+} sgemm__tensor_results;
+
+/* The results of a thread in the rows and columns of a tile from (tile_row, tile_col) on. */
+SGEMM__DEVICE sgemm__tensor_results sgemm__tensor_results_of(const sgemm__tensor_args *args,
+                                                             const sgemm__tensor_unit *unit, int tile_row,
+                                                             int tile_col) {
   const sgemm__args *p = &args->gemm;
   const int lane = sgemm__thread() % 32, k_blocks_per_scale = SGEMM__SCALE_K / SGEMM__K_BLOCK;
   const int64_t row = unit->row + tile_row, col = unit->col + tile_col;
   const int64_t b_block = (args->b.batch > 1 ? unit->batch : 0) * sgemm__scale_blocks(p->k) +
                           (unit->end - 1) / k_blocks_per_scale;
-  const float *scales = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
-  float *C = p->C + unit->batch * p->stride_c + unit->partition * args->split_stride + (row + lane / 4) * p->ldc + col +
-             lane % 4 * 2;
-  if (row + 16 <= p->m && col + columns <= p->n && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0)
-    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 1, 0, acc);
+  sgemm__tensor_results own;
+  own.row = row + lane / 4;
+  own.col = col + lane % 4 * 2;
+  own.C = p->C + unit->batch * p->stride_c + unit->partition * args->split_stride + own.row * p->ldc + own.col;
+  own.scales = args->b.scales + b_block * args->b.rows + col + lane % 4 * 4;
+  return own;
+}
+
+/* Loads the block scales and the biases of a thread's 8 columns in the 32 from column `from` of the tile on. vec_n: the
+   element of the caller's vector for the thread's first column, or NULL. */
+SGEMM__DEVICE void sgemm__tensor_load_columns(const sgemm__args *p, const sgemm__tensor_results *own, int from,
+                                              const float *vec_n, float *scale, float *bias) {
+  int g, j;
+  SGEMM__UNROLL
+  for (g = 0; g < 2; g++) {
+    sgemm__load_global4(scale + g * 4, own->scales + from + g * 16);
+    SGEMM__UNROLL
+    for (j = 0; j < 4; j++) {
+      const int at = from + g * 16 + j / 2 * 8 + j % 2;
+      bias[g * 4 + j] = vec_n != NULL && own->col + at < p->n ? sgemm__load_global(vec_n + at) : 0.0f;
+    }
+  }
+}
+
+/* sgemm__tensor_store() through the epilogue of a call that sgemm__in_registers() describes. Each pass of a loop stores
+   the first 16 accumulators, which are those of 32 columns, and rotates the others to their place: registers have no
+   index, and unrolled code would be a third of the kernel. The block scales and biases of the next 32 columns load
+   meanwhile. */
+SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit,
+                                                int tile_row, int columns, float *acc) {
+  const sgemm__args *p = &args->gemm;
+  const sgemm__tensor_results own = sgemm__tensor_results_of(args, unit, tile_row, 0);
+  const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)own.C % 8 == 0;
+  const float *vec_n = p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own.col : NULL;
+  float scale[8], bias[8], next_scale[8], next_bias[8], x[4];
+  int from, g, h, j;
+  sgemm__tensor_load_columns(p, &own, 0, vec_n, next_scale, next_bias);
+  SGEMM__UNROLL_BY(1)
+  for (from = 0; from < columns; from += 32) {
+    SGEMM__UNROLL
+    for (j = 0; j < 8; j++) {
+      scale[j] = next_scale[j];
+      bias[j] = next_bias[j];
+    }
+    if (from + 32 < columns)
+      sgemm__tensor_load_columns(p, &own, from + 32, vec_n, next_scale, next_bias);
+    SGEMM__UNROLL
+    for (g = 0; g < 2; g++) {
+      SGEMM__UNROLL
+      for (h = 0; h < 2; h++) { /* rows r and r + 8 */
+        SGEMM__UNROLL
+        for (j = 0; j < 4; j++)
+          x[j] = sgemm__scale(p, acc[g * 8 + j / 2 * 4 + h * 2 + j % 2] * scale[g * 4 + j]);
+        sgemm__evaluate_in_registers(p, 1, bias + g * 4, x);
+        SGEMM__UNROLL
+        for (j = 0; j < 2; j++) {
+          const int at = from + g * 16 + j * 8;
+          if (own.row + h * 8 < p->m)
+            sgemm__store_pair(p, own.C + h * 8 * p->ldc + at, own.col + at, pairs, x[j * 2], x[j * 2 + 1]);
+        }
+      }
+    }
+    SGEMM__UNROLL
+    for (j = 0; j < columns / 2 - 16; j++)
+      acc[j] = acc[j + 16];
+  }
+}
+
+/* The epilogue of a warp for 16 rows and `columns` columns of a tile, from (tile_row, tile_col) on. */
+SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit, int tile_row,
+                                       int tile_col, int columns, const float *acc) {
+  const sgemm__args *p = &args->gemm;
+  const sgemm__tensor_results own = sgemm__tensor_results_of(args, unit, tile_row, tile_col);
+  const int inside = unit->row + tile_row + 16 <= p->m && unit->col + tile_col + columns <= p->n;
+  if (inside && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)own.C % 8 == 0)
+    sgemm__tensor_store_rows(args, own.C, own.row, own.col, columns, own.scales, 1, 0, acc);
   else if (p->beta == 0.0f)
-    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 0, acc);
+    sgemm__tensor_store_rows(args, own.C, own.row, own.col, columns, own.scales, 0, 0, acc);
   else
-    sgemm__tensor_store_rows(args, C, row + lane / 4, col + lane % 4 * 2, columns, scales, 0, 1, acc);
+    sgemm__tensor_store_rows(args, own.C, own.row, own.col, columns, own.scales, 0, 1, acc);
 }
 
 #endif /* SGEMM_STAGES_TENSOR_CUH */

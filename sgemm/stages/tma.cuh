@@ -32,11 +32,14 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
   tile.C = p->C + descriptor->offset;
   tile.rows = descriptor->rows;
   tile.cols = descriptor->cols;
+  if (s->fused && p->epilogue.vec_n != NULL)
+    out.epilogue.vec_n += descriptor->col;
   if (descriptor->partial) {
     tile.C = args->partials + descriptor->offset;
     out.ldc = s->BN;
     out.alpha = 1.0f;
     out.beta = 0.0f;
+    out.applies_epilogue = 0;
   }
   if (s->slice_k > 4) {
     last = i > 0 ? i - 1 : s->bufs - 1;

@@ -143,7 +143,8 @@ SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int
 }
 
 /* C <- alpha * sums + beta * C for `count` rows, an even number, from row `first` on of a lane's 8 rows of 4 columns.
-   acc: the sums of these rows.
+   acc: the sums of these rows. In a kernel that applies the epilogue, p->epilogue.vec_n is the element for the tile's
+   first column.
      beta = 0, the usual case, has code of its own without loads of C. Shorter epilogue code saves instruction-cache
      misses (docs/notebook/tile_ends.md, "Prologue and epilogue code").
      Unaligned rows: C is stored element by element, and each store of a warp would write 4 bytes to each of 32 sectors.
@@ -157,7 +158,7 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
   const int exchanges = s->a_k_major && SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k) == 256;
   const int aligned = (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
   int i, v;
-  if (p->beta != 0.0f) {
+  if (!s->fused && p->beta != 0.0f) {
     const sgemm__args sums = sgemm__unscaled(p);
     SGEMM__UNROLL
     for (i = 0; i < count * 4; i++)
@@ -173,6 +174,9 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
     SGEMM__UNROLL
     for (i = 0; i < count * 4; i++)
       acc[i] = sgemm__scale(p, acc[i]);
+    if (s->fused && p->applies_epilogue)
+      sgemm__apply_in_registers(p, p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own.col : NULL, tile->cols - own.col,
+                                count, acc);
     if (exchanges && !aligned) {
       const int next = s->b_k_major ? 4 : 2, after = 8; /* bit of a lane 4 columns further on, and 8 columns */
       const int odd = (sgemm__thread() & next) != 0, high = (sgemm__thread() & after) != 0;
