@@ -108,8 +108,7 @@ with nvcc two_architectures "production for two architectures"
 
 if [ "$full" != 0 ]; then
   with nvcc ptx all "$(unpinned 1)" -DSGEMM_STAGE=all -arch=compute_90a
-  # On two architectures the optimiser must compile production too. It does so on sm_90a in every build with kernels, and on
-  # sm_75 and sm_120 in nvrtc_test.
+  # On two architectures the optimiser must compile production too. It does so on sm_90a in every build with kernels.
   quick=$fast
   for arch in 75 80 86 89 90 90a 100 120; do
     rows='$3 == 1' fast=$quick

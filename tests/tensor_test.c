@@ -1023,6 +1023,7 @@ Test(fallback, same_bits) {
   problem q = problem_tensor(PAIRS[0].first, 2, SGEMM_N, SGEMM_N, 330, 69, 300, ROUNDING);
   float *c;
   int i;
+  need_no_sanitizer();
   need_variant(PAIRS[0].first);
   add_fallback(&q, 0);
   problem_make(&q);
@@ -1080,6 +1081,7 @@ static void set_slices(problem *q, int m, int n, int k) {
 Test(slices, same_bits) {
   static const int slices[][2] = {{1, 2}, {2, 1}, {2, 3}, {3, 2}, {9, 9}};
   int v, i, s, one_tile;
+  need_no_sanitizer();
   need_variant(SLICED[0]);
   for (v = 0; v < 2; v++)
     for (i = 0; i < 8; i++) {
