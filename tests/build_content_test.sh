@@ -48,11 +48,8 @@ stages=$(awk '!seen[$2]++ { print $2 }' "$work/rows")
 # unpinned AWK_CONDITION: prints the output of kernels(), and the kernels of the tensor modes.
 unpinned() { printf '%s\n' "$(kernels "$1")" "$tensors" | sort; }
 
-# Without optimisation where nvcc can do without, because only names are compared.
-fast=
-[[ $(nvcc --help 2> /dev/null || true) != *--Ofast-compile* ]] || fast=-Ofc=max
-
-# ptx NAME WANTED OPTION...: compiles a build to PTX and compares its kernels.
+# ptx NAME WANTED OPTION...: compiles a build to PTX and compares its kernels, without optimisation where nvcc can do without,
+# because only names are compared.
 ptx() {
   if nvcc -ptx $fast "${@:3}" -I"$root" -o "$work/ptx" "$root/cuda/sgemm.cu" > "$work/output" 2>&1; then
     same "$1" "$2" "$(sed -nE 's/.*\.entry ([A-Za-z0-9_$]+).*/\1/p' "$work/ptx" | sort)"
