@@ -4,14 +4,16 @@
 
    Elements are integers in [-8, 8] and alpha and beta are small powers of 2, so that every order of summation is exact
    and results must be equal to those in double. Padding holds NaN, as does C where beta is 0. */
-#define _DEFAULT_SOURCE /* mincore(), madvise() */
+#define _GNU_SOURCE /* mincore(), madvise(), sched_setaffinity() */
 #include "adapters/host/plan.h"
 #include "adapters/host/pool.h"
 #include "adapters/host/queue.h"
 #include "adapters/host/sgemm_host.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -429,6 +431,53 @@ Test(progress, cancels) {
   nothing_is_left();
 }
 
+#if !defined(MACHINE_CUDA) /* CUDA has threads of its own */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+
+/* The threads of this process. */
+static int count_threads(void) {
+  DIR *folder = opendir("/proc/self/task");
+  int count = -2; /* "." and ".." */
+  cr_assert(folder != NULL);
+  while (readdir(folder) != NULL)
+    count++;
+  closedir(folder);
+  return count;
+}
+
+static int see_threads(void *context, const sgemm_host_progress *now) {
+  *(int *)context = count_threads();
+  (void)now;
+  return 0;
+}
+
+/* By default a call has a copying thread for each CPU that the process may use, the caller's among them, and a thread
+   that stores. */
+Test(threads, by_default) {
+  cpu_set_t all, some;
+  int cpu, cpus = 0;
+  cr_assert(sched_getaffinity(0, sizeof all, &all) == 0);
+  CPU_ZERO(&some);
+  for (cpu = 0; cpu < CPU_SETSIZE && cpus < 3; cpu++)
+    if (CPU_ISSET(cpu, &all)) {
+      problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
+      const int before = count_threads();
+      int during = 0;
+      CPU_SET(cpu, &some);
+      cpus++;
+      cr_assert(sched_setaffinity(0, sizeof some, &some) == 0);
+      q.o.threads = 0;
+      q.o.progress = see_threads;
+      q.o.context = &during;
+      make(&q);
+      check_done(&q);
+      cr_assert(during == before + cpus, "%d threads more on %d CPUs", during - before, cpus);
+      release(&q);
+      nothing_is_left();
+    }
+}
+#endif
+
 /* ---- Plan -------------------------------------------------------------------------------------------------------- */
 
 static int64_t no_workspace(const sgemm_params *p) {
@@ -805,18 +854,22 @@ Test(calls, thousand) {
 
 /* ---- Pages of C -------------------------------------------------------------------------------------------------- */
 
-/* A call with a fresh C of m rows of 4 KiB, and its callback, which cancels the call after the first tile, of 64 x 64.
-   */
+/* A call with a fresh C of m rows of 4 KiB, and its callback, which cancels the call after the first row of tiles. A tile
+   is 64 x 64, and a row has 16. */
 typedef struct fresh_call {
   problem q;
   char *C;
   int64_t bytes;
   int waits, prefaulted; /* the callback waits until all of C is present; 1: it is */
+  int64_t early;         /* pages of the second half of C that are present after the first tile */
 } fresh_call;
 
-static int cancel_first(void *context, const sgemm_host_progress *now) {
+static int cancel_second_row(void *context, const sgemm_host_progress *now) {
   fresh_call *f = (fresh_call *)context;
-  (void)now;
+  if (now->done == 1)
+    f->early = present(f->C + f->bytes / 2, f->bytes / 2);
+  if (now->done < 16)
+    return 0;
   f->prefaulted = f->waits && become_present(f->C, f->bytes, f->bytes / page_bytes());
   return 1;
 }
@@ -833,7 +886,7 @@ static void run_fresh(fresh_call *f, int order, int64_t m, float beta, int waits
   f->q.o.block = 64;
   f->q.o.threads = 2;
   f->q.o.staging_bytes = MIB;
-  f->q.o.progress = cancel_first;
+  f->q.o.progress = cancel_second_row;
   f->q.o.context = f;
   cr_assert(run(&f->q) == SGEMM_HOST_CANCELLED);
 }
@@ -844,7 +897,7 @@ static void release_fresh(fresh_call *f) {
   munmap(f->C, (size_t)f->bytes);
 }
 
-/* With beta = 0 every page of C becomes present while the first tiles are computed. */
+/* With beta = 0 every page of C becomes present when the first row of tiles has its panels, and not before. */
 Test(pages, of_c_become_present) {
   int order;
   for (order = SGEMM_ROW_MAJOR; order <= SGEMM_COL_MAJOR; order++) {
@@ -852,6 +905,7 @@ Test(pages, of_c_become_present) {
     run_fresh(&f, order, 2048, 0.0f, 1);
     cr_assert(f.prefaulted, "%lld of %lld KiB", (long long)present(f.C, f.bytes) * page_bytes() / 1024,
               (long long)f.bytes / 1024);
+    cr_assert(f.early == 0, "%lld pages are present after the first tile", (long long)f.early);
     release_fresh(&f);
   }
 }

@@ -1,10 +1,13 @@
 /* host.c: the calls of sgemm_host.h: checks, the case without products, and the start and end of a call's threads. */
+#define _GNU_SOURCE /* sched_getaffinity() */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "adapters/host/lane.h"
 
-enum { THREADS = 8, MOST_THREADS = 256, LEAST_STAGING = SGEMM_HOST__STAGINGS * 4096 };
+enum { THREADS = 16, MOST_THREADS = 256, LEAST_STAGING = SGEMM_HOST__STAGINGS * 4096 };
 static const int64_t STAGING = (int64_t)96 << 20;
 static const int64_t LEAST_PREFAULT = (int64_t)4 << 20;
 
@@ -158,18 +161,30 @@ static int memory_limit(const sgemm_host_options *o, const lanes *l, int64_t *li
   return status;
 }
 
+/* The copying threads of a lane: what the caller asked for, or its share of the CPUs that the process may use. */
+static int threads_of(const sgemm_host_options *o, int lanes) {
+  int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    cpus = CPU_COUNT(&set);
+#endif
+  return o->threads > 0 ? o->threads : (int)sgemm__max(1, cpus / lanes < THREADS ? cpus / lanes : THREADS);
+}
+
 /* Gives each lane its memory and sets it to the beginning of the call. */
 static int prepare_lanes(sgemm_host__call *call, const lanes *l) {
   const sgemm_host_options *o = call->options;
   const int64_t staging = o->staging_bytes > 0 ? o->staging_bytes : STAGING;
   const int staged = call->staged_a || call->staged_b || call->staged_c;
   const sgemm_host__plan *plan = &call->plan;
+  const int threads = threads_of(o, l->count);
   int i, j, status = SGEMM_SUCCESS;
   for (i = 0; i < l->count && status == SGEMM_SUCCESS; i++) {
     sgemm_host__lane *lane = l->lane[i];
     status = sgemm_host__device_set(lane->device);
     if (status == SGEMM_SUCCESS)
-      status = sgemm_host__lane_prepare(lane, plan, o->threads > 0 ? o->threads : THREADS, staged ? staging : 0);
+      status = sgemm_host__lane_prepare(lane, plan, threads, staged ? staging : 0);
     if (status != SGEMM_SUCCESS)
       break;
     for (j = 0; j < plan->panels; j++) {
@@ -184,6 +199,7 @@ static int prepare_lanes(sgemm_host__call *call, const lanes *l) {
     lane->call = call;
     lane->step = lane->begun = lane->stored = lane->bytes_in = lane->bytes_out = 0;
     lane->ended = lane->load_next = 0;
+    lane->prefault.rows = 0;
   }
   return status;
 }
@@ -209,21 +225,20 @@ static void run_threads(sgemm_host__call *call, const lanes *l) {
     pthread_join(i % 2 == 0 ? l->lane[(i + 1) / 2]->store_thread : l->lane[(i + 1) / 2]->run_thread, NULL);
 }
 
-/* Begins to prefault C. In newly allocated memory no page of C is there, and faults would take the time of the store,
-   which at the end of a call nothing hides. With beta != 0 C is read, so its pages are there. A C of less than 4 MiB is
-   left to the store, because it is few windows for many threads. The pool of the first lane prefaults for all lanes: a
-   lane learns from the queue which rows it stores, tile by tile. */
-static void begin_prefault(const sgemm_host__call *call, const lanes *l) {
+/* Tells the first lane to prefault C. In newly allocated memory no page of C is there, and faults would take the time of
+   the store, which at the end of a call nothing hides. With beta != 0 C is read, so its pages are there. A C of less than
+   4 MiB is left to the store, because it is few windows for many threads. The pool of the first lane prefaults for all
+   lanes: a lane learns from the queue which rows it stores, tile by tile. */
+static void plan_prefault(const sgemm_host__call *call, sgemm_host__lane *first) {
   const sgemm_params *p = &call->p;
-  sgemm_host__copy area;
+  sgemm_host__copy *area = &first->prefault;
+  memset(area, 0, sizeof *area);
   if (!call->staged_c || p->beta != 0.0f || 4 * p->m * p->n < LEAST_PREFAULT)
     return;
-  memset(&area, 0, sizeof area);
-  area.to = (char *)p->C;
-  area.to_pitch = 4 * (size_t)p->ldc;
-  area.width = 4 * (size_t)p->n;
-  area.rows = p->m;
-  sgemm_host__pool_prefault(l->lane[0]->pool, &area);
+  area->to = (char *)p->C;
+  area->to_pitch = 4 * (size_t)p->ldc;
+  area->width = 4 * (size_t)p->n;
+  area->rows = p->m;
 }
 
 /* Waits for what is still in the streams. After an error copies may be on their way, and they must not outlive the call
@@ -253,7 +268,7 @@ static int compute(sgemm_host__call *call, const lanes *l) {
     return SGEMM_HOST_ERROR_HOST_MEMORY;
   pthread_mutex_init(&call->lock, NULL);
   pthread_cond_init(&call->changed, NULL);
-  begin_prefault(call, l);
+  plan_prefault(call, l->lane[0]);
   run_threads(call, l);
   sgemm_host__pool_prefault_end(l->lane[0]->pool); /* the caller may free C when the call returns */
   settle(call, l);

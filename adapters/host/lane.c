@@ -223,6 +223,14 @@ static int start(sgemm_host__lane *lane) {
   return started > 0 && status == SGEMM_SUCCESS;
 }
 
+/* Begins to prefault, once the panels of a row of tiles are on their way. Until then the GPU waits for copies, and
+   threads that clear pages would take the memory's bandwidth from them. */
+static void begin_prefault(sgemm_host__lane *lane) {
+  if (lane->prefault.rows > 0)
+    sgemm_host__pool_prefault(lane->pool, &lane->prefault);
+  lane->prefault.rows = 0;
+}
+
 void *sgemm_host__lane_run(void *context) {
   sgemm_host__lane *lane = (sgemm_host__lane *)context;
   sgemm_host__call *call = lane->call;
@@ -236,6 +244,8 @@ void *sgemm_host__lane_run(void *context) {
       result->tile = tile;
       result->state = 1;
       status = compute(lane, result);
+      if (tile.left == 0)
+        begin_prefault(lane);
       if (status == SGEMM_SUCCESS) {
         pthread_mutex_lock(&call->lock);
         lane->begun++;

@@ -77,6 +77,7 @@ typedef struct sgemm_host__lane {
   int64_t begun,
       stored; /* tiles that were handed to the thread of stores, and that it has finished; under call->lock */
   int ended;  /* 1: no tile comes any more */
+  sgemm_host__copy prefault; /* what the pool of the lane is to prefault; 0 rows: nothing, or it has begun */
   int64_t bytes_in, bytes_out;
   pthread_t run_thread, store_thread;
 } sgemm_host__lane;

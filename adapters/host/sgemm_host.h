@@ -63,7 +63,7 @@ typedef struct sgemm_host_options {
   const int *devices;    /* their numbers */
   int64_t block;         /* largest rows and columns of a tile of C [by the sizes and the memory, at most 8192] */
   int64_t panel;         /* largest k of a panel of A or B [2048; tensor modes: 4096] */
-  int threads;           /* threads for each GPU that copy pageable memory [8] */
+  int threads;           /* threads for each GPU that copy pageable memory [its share of the CPUs, at most 16] */
   int64_t staging_bytes; /* pinned memory for each GPU, for operands in pageable memory [96 MiB] */
   /* Called after each tile, by one thread at a time, which may be another than the caller's. Not 0: the call ends with
      SGEMM_HOST_CANCELLED, as soon as the tiles on their way are out. */
