@@ -880,8 +880,8 @@ static void run_fresh(fresh_call *f, int order, int64_t m, float beta, int waits
   f->bytes = 4096 * m;
   f->C = fresh(f->bytes);
   f->waits = waits;
-  f->q.p.A = (float *)calloc((size_t)m, 4);
-  f->q.p.B = (float *)calloc((size_t)m, 4);
+  f->q.p.A = (float *)calloc((size_t)sgemm__max(m, 1024), 4);
+  f->q.p.B = (float *)calloc((size_t)sgemm__max(m, 1024), 4);
   f->q.p.C = (float *)f->C;
   f->q.o.block = 64;
   f->q.o.threads = 2;
