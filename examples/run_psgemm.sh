@@ -27,9 +27,16 @@ export SGEMM_BLAS_THRESHOLD=${SGEMM_BLAS_THRESHOLD:-0} SGEMM_BLAS_INTENSITY=${SG
 
 # psgemm ARGUMENT...: without the adapter, and with it.
 psgemm() {
-  echo "without the adapter: $("$here/mpi/bin/mpirun" -n "$processes" "$here/psgemm" "$@")"
-  echo "with the adapter:    $("$here/mpi/bin/mpirun" -n "$processes" bash -c \
-    'export SGEMM_BLAS_DEVICES=$((OMPI_COMM_WORLD_LOCAL_RANK % GPUS)) LD_PRELOAD=$ADAPTER; exec "$@"' - "$here/psgemm" "$@")"
+  local without with
+  without=$("$here/mpi/bin/mpirun" -n "$processes" "$here/psgemm" "$@")
+  echo "without the adapter: $without"
+  with=$("$here/mpi/bin/mpirun" -n "$processes" bash -c \
+    'export CUDA_VISIBLE_DEVICES=$((OMPI_COMM_WORLD_LOCAL_RANK % GPUS)) LD_PRELOAD=$ADAPTER; exec "$@"' - "$here/psgemm" "$@")
+  echo "with the adapter:    $with"
+  if [[ " $* " == *" --integers "* && ${without##* } != "${with##* }" ]]; then
+    echo "run.sh: the checksums differ" >&2
+    exit 1
+  fi
 }
 if [ $# -gt 0 ]; then
   psgemm "$@"

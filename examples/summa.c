@@ -30,7 +30,7 @@ typedef struct product {
 
 /* What a rank has. */
 typedef struct block {
-  int64_t m, n;                /* of its block of C */
+  int64_t m, n;                /* rows and columns of the block of C */
   int64_t k_of_a, k_of_b;      /* columns of its block of A, rows of its block of B */
   float *A, *B, *C;            /* m x k_of_a, k_of_b x n, m x n */
   float *a_panel[2];           /* buffers for m x panel; none if q = 1: the rank's own block of A has all of k */

@@ -24,7 +24,7 @@ typedef struct summa_rank {
   double timeout;     /* seconds that a rank waits for a panel or a product before it gives up */
   float *block[2];    /* for each group: the block of A, of B; set before the first broadcast of any rank */
   size_t ld[2];       /* elements from one row of the block to the next */
-  void *comm[2];      /* of the transport, for each group; NULL: the rank is alone in the group */
+  void *comm[2];      /* what the transport has for each group; NULL: the rank is alone in the group */
   char error[256];
 } summa_rank;
 
@@ -67,7 +67,7 @@ static inline float *summa_packed(summa_rank *rank, summa_group group, size_t at
 
 /* ---- Transport --------------------------------------------------------------------------------------------------- */
 
-extern const char *const summa_transport; /* its name */
+extern const char *const summa_transport; /* the name of the transport */
 
 /* Connects the `count` ranks of this process with each other and with those of other processes. */
 int summa_open(summa_rank *ranks, int count);

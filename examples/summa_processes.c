@@ -4,6 +4,7 @@
 #include "examples/summa.h"
 
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 summa_world summa_start(int *argc, char ***argv) {
@@ -20,8 +21,11 @@ void summa_each(summa_rank *ranks, int count, void (*body)(summa_rank *rank)) {
 }
 
 double summa_max(double x) {
-  double result;
-  MPI_Allreduce(&x, &result, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  double result = x;
+  if (MPI_Allreduce(&x, &result, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD) != MPI_SUCCESS) {
+    fputs("summa: MPI_Allreduce failed\n", stderr);
+    summa_abort(2);
+  }
   return result;
 }
 

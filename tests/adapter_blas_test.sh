@@ -148,9 +148,9 @@ says_of SGEMM_BLAS_INTENSITY=-1 \
   "sgemm_blas: SGEMM_BLAS_INTENSITY=-1 is not a number in 0 ... 1e+12; the default is used"
 says_of SGEMM_BLAS_MEMORY=nan "sgemm_blas: SGEMM_BLAS_MEMORY=nan is not a number in 0 ... 1e+06; the default is used"
 says_of SGEMM_BLAS_THREADS=257 "sgemm_blas: SGEMM_BLAS_THREADS=257 is not a number in 0 ... 256; the default is used"
-for list in 0, 0:1 -1 x 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16; do
+for list in 0, 0:1 0,0 1,2,1 -1 x 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16; do
   says_of SGEMM_BLAS_DEVICES=$list \
-    "sgemm_blas: SGEMM_BLAS_DEVICES=$list is not a list of at most 16 numbers of GPUs; the default is used"
+    "sgemm_blas: SGEMM_BLAS_DEVICES=$list is not a list of at most 16 different numbers of GPUs; the default is used"
 done
 
 read -r -d '' report <<'TEXT' || true

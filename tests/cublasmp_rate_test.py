@@ -19,7 +19,7 @@ tool = None  # the tool as a module
 
 class LayoutTest(unittest.TestCase):
     def check(self, shape, grid, block):
-        """Compares lengths and elements with a matrix that is dealt out element by element."""
+        """Compares lengths and elements with a matrix that is distributed element by element."""
         layout, whole = tool.Layout(shape, grid, block), np.full(shape, np.nan)
         for rank in range(grid[0] * grid[1]):
             row, col = divmod(rank, grid[1])

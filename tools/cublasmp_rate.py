@@ -162,7 +162,7 @@ def run(options, rank, pipes, barrier, results):
     try:
         process = Process(options, rank, pipes)
         results.put((process.product(barrier), process.error()))
-    except (RuntimeError, OSError) as error:
+    except Exception as error:
         print(f"cublasmp_rate.py: process {rank}: {error}", file=sys.stderr, flush=True)
         results.put(None)
     results.close()

@@ -67,10 +67,12 @@ int main(int argc, char **argv) {
       blas = NULL;
     } else if (strcmp(argv[i], "--repeat") == 0 && i + 1 < argc) {
       s.repeat = atoi(argv[++i]);
+      if (s.repeat < 1)
+        stop(argv[i], "--repeat needs a number from 1 on");
     } else {
       const int fields = sscanf(argv[i], "%d,%d,%d", &s.m, &s.n, &s.k);
-      if (fields != 1 && fields != 3)
-        stop(argv[i], "a size is M or M,N,K");
+      if ((fields != 1 && fields != 3) || s.m < 1 || (fields == 3 && (s.n < 1 || s.k < 1)))
+        stop(argv[i], "a size is M or M,N,K, from 1 on");
       s.n = fields == 3 ? s.n : s.m;
       s.k = fields == 3 ? s.k : s.m;
       s.A = matrix(s.m, s.k, 1);

@@ -90,8 +90,8 @@ static void after_fork(void) {
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, after_fork); }
 
-/* 1 for the errors by which later calls of the process fail too: all of CUDA but 2, too little memory, and devices that
-   are not there. */
+/* 1 for the errors by which later calls of the process fail too: every error of CUDA but 2 (too little memory), and
+   devices that are not there. */
 static int is_lasting(int status) {
   const int error = sgemm_cuda_error((sgemm_status)status);
   return (error != 0 && error != 2) || status == SGEMM_HOST_ERROR_DEVICES;

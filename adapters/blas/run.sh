@@ -22,18 +22,25 @@ numpy_rate() {
 
 middle() { sort -g | awk '{ x[NR] = $1 } END { print x[int((NR + 1) / 2)] }'; }
 
+# host_rate SIZE OPTION: the rate of sgemm_host_run().
+host_rate() {
+  "$here/host_rate" --size "$1" "$2" --repeat 7 --no-xt | awk -F, '$1 == "host" && $2 > 1 { print $15 }' | middle
+}
+
 quick_large() {
-  local host fresh again kept
+  local host new fresh again kept
   echo "# $1 cubed, pageable memory, strict: TFLOP/s of the median call after the first"
-  host=$("$here/host_rate" --size "$1" --pageable --repeat 7 --no-xt |
-    awk -F, '$1 == "host" && $2 > 1 { print $15 }' | middle)
+  host=$(host_rate "$1" --pageable)
+  new=$(host_rate "$1" --new-c)
   fresh=$(LD_PRELOAD=$adapter SGEMM_BLAS_REPORT=1 numpy_rate median_tflops --calls 6 "$1")
   again=$(GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184 LD_PRELOAD=$adapter \
     SGEMM_BLAS_REPORT=1 numpy_rate median_tflops --calls 6 "$1")
   kept=$(LD_PRELOAD=$adapter SGEMM_BLAS_REPORT=1 numpy_rate median_tflops --calls 6 --out "$1")
   echo "what,tflops,of_host_run"
-  awk -v host="$host" -v fresh="$fresh" -v again="$again" -v kept="$kept" 'BEGIN {
-    printf "sgemm_host_run(),%.2f,1\nnumpy A @ B with the adapter,%.2f,%.3f\n", host, fresh, fresh / host
+  awk -v host="$host" -v new="$new" -v fresh="$fresh" -v again="$again" -v kept="$kept" 'BEGIN {
+    printf "sgemm_host_run() into the same C,%.2f,1\n", host
+    printf "sgemm_host_run() into a new C each time,%.2f,%.3f\n", new, new / host
+    printf "numpy A @ B with the adapter,%.2f,%.3f\n", fresh, fresh / host
     printf "the same with memory that malloc keeps,%.2f,%.3f\n", again, again / host
     printf "numpy.matmul(A; B; out=C) with the adapter,%.2f,%.3f\n", kept, kept / host }'
 }

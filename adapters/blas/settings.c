@@ -12,14 +12,17 @@ static const char NAME[] = "sgemm_blas";
 static sgemm_blas__settings settings;
 static int devices[SGEMM_HOST_MAX_DEVICES];
 
-/* Reads numbers of GPUs with commas between them. Returns how many there are; 0: the list is wrong. */
+/* Reads different numbers of GPUs with commas between them. Returns how many there are; 0: the list is wrong. */
 static int read_devices(const char *list) {
-  int count = 0;
+  int count = 0, i;
   for (;;) {
     char *end = NULL;
     const long number = strtol(list, &end, 10);
     if (end == list || number < 0 || number > 1023 || count == SGEMM_HOST_MAX_DEVICES)
       return 0;
+    for (i = 0; i < count; i++)
+      if (devices[i] == (int)number)
+        return 0;
     devices[count++] = (int)number;
     if (*end == '\0')
       return count;
@@ -48,7 +51,8 @@ static void read_environment(void) {
   settings.host.device_count = read_devices(list);
   settings.host.devices = devices;
   if (settings.host.device_count == 0)
-    fprintf(stderr, "%s: SGEMM_BLAS_DEVICES=%s is not a list of at most %d numbers of GPUs; the default is used\n",
+    fprintf(stderr,
+            "%s: SGEMM_BLAS_DEVICES=%s is not a list of at most %d different numbers of GPUs; the default is used\n",
             NAME, list, SGEMM_HOST_MAX_DEVICES);
 }
 

@@ -1,5 +1,5 @@
-/* environment.h: the environment variables that the adapters have in common. A value that cannot be used is told in a
-   line on stderr, which begins with the name of the adapter. */
+/* environment.h: the environment variables that the adapters have in common. A line on stderr, which
+   begins with the name of the adapter, reports a value that cannot be used. */
 #ifndef SGEMM_ADAPTER_ENVIRONMENT_H
 #define SGEMM_ADAPTER_ENVIRONMENT_H
 
@@ -22,7 +22,7 @@ int sgemm_adapter__is_on(const char *variable);
 /* The file that a variable for a report names, a copy; NULL: stderr, which 1 stands for, or no report. */
 const char *sgemm_adapter__file_of(const char *variable);
 
-/* The file, opened to append, or stderr. NULL: it cannot be written, which is told. */
+/* The file, opened to append, or stderr. NULL: it cannot be opened, and a line on stderr says so. */
 FILE *sgemm_adapter__open(const char *adapter, const char *file);
 
 #endif /* SGEMM_ADAPTER_ENVIRONMENT_H */

@@ -31,9 +31,9 @@ enum { SGEMM_HOST__FAKE_ERROR = 2999 }; /* the status of a call that fails */
 
 typedef struct sgemm_host__fake {
   int devices;           /* GPUs of the machine */
-  int64_t memory_bytes;  /* of each GPU */
+  int64_t memory_bytes;  /* device memory of each GPU */
   int pinned;            /* 1: all host memory is pinned */
-  const void *on_device; /* host_memory_of() takes this pointer for device memory */
+  const void *on_device; /* sgemm_host__memory_of() takes this pointer for device memory */
   int order;             /* sgemm_host__fake_order */
   uint64_t seed;
   int fail_call;     /* sgemm_host__fake_call */
@@ -42,7 +42,7 @@ typedef struct sgemm_host__fake {
   /* What happened. */
   int64_t calls[SGEMM_HOST__FAKE_CALLS];
   int64_t copies_in, copies_out, bytes_in, bytes_out, multiplications;
-  int64_t multiplications_of[16];             /* of each device */
+  int64_t multiplications_of[16];             /* multiplications of each device */
   int64_t allocations, pins, streams, events; /* alive */
   int64_t bytes, most_bytes;                  /* device memory in use, and the most of a device */
   int64_t longest_queue;                      /* entries of a stream that waited at one time */

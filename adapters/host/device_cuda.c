@@ -68,8 +68,20 @@ int sgemm_host__event_wait(sgemm_host__event event, sgemm_host__stream stream) {
   return status_of(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
 }
 
+/* cudaMemcpy2DAsync() takes pitches of at most 2^31 - 1 bytes (cudaDeviceProp::memPitch). */
+static int copy_rows(const sgemm_host__copy *c, enum cudaMemcpyKind kind, sgemm_host__stream stream) {
+  int64_t i;
+  cudaError_t error = cudaSuccess;
+  for (i = 0; i < c->rows && error == cudaSuccess; i++)
+    error = cudaMemcpyAsync(c->to + (size_t)i * c->to_pitch, c->from + (size_t)i * c->from_pitch, c->width, kind,
+                            (cudaStream_t)stream);
+  return status_of(error);
+}
+
 static int copy_2d(const sgemm_host__copy *c, enum cudaMemcpyKind kind, sgemm_host__stream stream) {
-  if (c->to_pitch == c->width && c->from_pitch == c->width) /* one piece needs no rows */
+  if (c->rows == 1 || c->to_pitch > INT32_MAX || c->from_pitch > INT32_MAX)
+    return copy_rows(c, kind, stream);
+  if (c->to_pitch == c->width && c->from_pitch == c->width)
     return status_of(cudaMemcpyAsync(c->to, c->from, c->width * (size_t)c->rows, kind, (cudaStream_t)stream));
   return status_of(cudaMemcpy2DAsync(c->to, c->to_pitch, c->from, c->from_pitch, c->width, (size_t)c->rows, kind,
                                      (cudaStream_t)stream));

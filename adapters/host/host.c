@@ -161,7 +161,7 @@ static int memory_limit(const sgemm_host_options *o, const lanes *l, int64_t *li
   return status;
 }
 
-/* The copying threads of a lane: what the caller asked for, or its share of the CPUs that the process may use. */
+/* The copying threads of a lane: what the caller asked for, or its share of the CPUs on which the caller may run. */
 static int threads_of(const sgemm_host_options *o, int lanes) {
   int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 #if defined(__linux__)
@@ -277,7 +277,7 @@ static int compute(sgemm_host__call *call, const lanes *l) {
   return call->status;
 }
 
-static void tell(const sgemm_host__call *call, sgemm_host_result *result) {
+static void write_result(const sgemm_host__call *call, sgemm_host_result *result) {
   const sgemm_host__plan *plan = &call->plan;
   int64_t rows = 0;
   result->tiles = plan->tiles_m * plan->tiles_n;
@@ -320,8 +320,13 @@ int sgemm_host_run(const sgemm_params *p, const sgemm_host_options *options, sge
   int status = sgemm_host_check(p, options), current = 0, i;
   if (result != NULL)
     memset(result, 0, sizeof *result);
-  if (status != SGEMM_SUCCESS || sgemm__is_noop(p))
+  if (status != SGEMM_SUCCESS)
     return status;
+  if (sgemm__is_noop(p)) {
+    if (result != NULL)
+      result->lines_done = p->order == SGEMM_COL_MAJOR ? p->n : p->m;
+    return SGEMM_SUCCESS;
+  }
   memset(&call, 0, sizeof call);
   call.p = row_major(p);
   call.col_major = p->order == SGEMM_COL_MAJOR;
@@ -337,7 +342,7 @@ int sgemm_host_run(const sgemm_params *p, const sgemm_host_options *options, sge
     return status;
   status = run_products(&call, current, &l);
   if (result != NULL && call.plan.bytes > 0)
-    tell(&call, result);
+    write_result(&call, result);
   for (i = 0; i < l.count; i++) {
     sgemm_host__device_set(l.lane[i]->device);
     sgemm_host__lane_give(l.lane[i], status == SGEMM_SUCCESS || status == SGEMM_HOST_CANCELLED);

@@ -1,13 +1,14 @@
 /* host_rate.c: measures sgemm_host_run() on GPUs, beside the rate of the same tiles in device memory and beside
    cuBLASXt, and prints CSV.
 
-     host_rate [--size M[,N,K]] [--mode strict|tensor|full] [--pageable] [--memory GIB] [--devices N] [--block N]
+     host_rate [--size M[,N,K]] [--mode strict|tensor|full] [--pageable] [--new-c] [--memory GIB] [--devices N] [--block N]
                [--panel K] [--threads N] [--staging MIB] [--beta X] [--repeat N] [--xt-block N] [--no-xt]
 
    A row is a run. what: "tiles" is the rate of the multiplications of a tile by a panel, one after the other, with
    everything in device memory; "host" is sgemm_host_run(); "cublasxt" is cublasXtSgemm(). The column of_tiles is the
    rate over that of the tiles. error is the largest of 64 elements of C, over the bound of fp32 summation,
-   (k + 2) 2^-24 |A| |B|; a tensor mode keeps it too. The first run of "host" allocates, the others find the staging
+   (k + 2) 2^-24 |A| |B|; a tensor mode keeps it too. With --new-c each run of "host" allocates C, in huge pages where the
+   system has them, and frees the one before, as NumPy does; so C is in pageable memory. The first run of "host" allocates, the others find the staging
    memory and the threads of the run before. */
 #define _GNU_SOURCE /* clock_gettime() */
 #include <cuda_runtime_api.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "adapters/common/rate.h"
 #include "adapters/host/plan.h"
@@ -22,7 +24,7 @@
 
 typedef struct setup {
   int64_t m, n, k;
-  int mode, pageable, devices, repeat, xt, xt_block;
+  int mode, pageable, new_c, devices, repeat, xt, xt_block;
   const char *mode_name;
   float beta;
   sgemm_host_options options;
@@ -46,8 +48,8 @@ static void cuda(const char *what, cudaError_t e) {
 static void read_size(setup *s, const char *value) {
   long long m = 0, n = 0, k = 0;
   const int fields = sscanf(value, "%lld,%lld,%lld", &m, &n, &k);
-  if (fields != 1 && fields != 3)
-    stop("--size", "M or M,N,K");
+  if ((fields != 1 && fields != 3) || m < 1 || (fields == 3 && (n < 1 || k < 1)))
+    stop("--size", "M or M,N,K, from 1 on");
   s->m = m;
   s->n = fields == 3 ? n : m;
   s->k = fields == 3 ? k : m;
@@ -96,6 +98,8 @@ static void read_options(setup *s, int argc, char **argv) {
   for (i = 1; i < argc; i++)
     if (strcmp(argv[i], "--pageable") == 0)
       s->pageable = 1;
+    else if (strcmp(argv[i], "--new-c") == 0)
+      s->pageable = s->new_c = 1;
     else if (strcmp(argv[i], "--no-xt") == 0)
       s->xt = 0;
     else if (i + 1 < argc) {
@@ -130,7 +134,10 @@ static void print_row(const setup *s, const char *what, int run, double seconds,
                       const sgemm_host_result *r, double error) {
   const double tflops = flop / seconds / 1e12;
   printf("%s,%d,%lld,%lld,%lld,%s,%s,%d,%lld,%lld,%lld,%d,%.2f,%.4f,%.2f,%.3f,%.2f,%.2f,%.3g\n", what, run,
-         (long long)s->m, (long long)s->n, (long long)s->k, s->mode_name, s->pageable ? "pageable" : "pinned",
+         (long long)s->m, (long long)s->n, (long long)s->k, s->mode_name,
+         s->new_c      ? "new"
+         : s->pageable ? "pageable"
+                       : "pinned",
          s->options.device_count, (long long)r->block_m, (long long)r->block_n, (long long)r->panel_k, r->panels,
          (double)r->device_bytes / 1073741824.0, seconds, tflops,
          s->tiles_tflops > 0.0 ? tflops / s->tiles_tflops / s->options.device_count : 1.0,
@@ -138,19 +145,34 @@ static void print_row(const setup *s, const char *what, int run, double seconds,
   fflush(stdout);
 }
 
+/* Memory for C, whose pages are not there yet. */
+static float *new_c(const setup *s) {
+  enum { HUGE_PAGE = 2 << 20 };
+  const size_t bytes = ((size_t)(4 * s->m * s->n) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+  float *C = (float *)aligned_alloc(HUGE_PAGE, bytes);
+  if (C == NULL)
+    stop("aligned_alloc", "no memory");
+  madvise(C, bytes, MADV_HUGEPAGE); /* an error means that the kernel has no huge pages */
+  return C;
+}
+
 static double run_host(setup *s, sgemm_host_result *result) {
+  const double start = rate_now();
+  float *old = s->C;
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, s->m, s->n, s->k);
-  double start;
   int status;
+  if (s->new_c)
+    s->C = new_c(s);
   p.A = s->A;
   p.B = s->B;
   p.C = s->C;
   p.beta = s->beta;
   p.mode = s->mode;
-  start = rate_now();
   status = sgemm_host_run(&p, &s->options, result);
   if (status != SGEMM_SUCCESS)
     stop("sgemm_host_run", sgemm_host_error_string(status));
+  if (s->new_c)
+    free(old);
   return rate_now() - start;
 }
 

@@ -15,7 +15,7 @@ enum { SGEMM_HOST__LOADS = 8, SGEMM_HOST__STORES = 4, SGEMM_HOST__STAGINGS = SGE
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
-/* What the lanes of a call share. The lock guards what stands below it. */
+/* What the lanes of a call share. `lock` guards the fields from `changed` on. */
 typedef struct sgemm_host__call {
   sgemm_params p; /* row-major */
   int col_major;  /* 1: p is the transpose of what the caller asked for */

@@ -66,14 +66,15 @@ static int64_t choose_panel(const sgemm_params *p, int64_t asked) {
 
 /* The counts and bytes that follow from the blocks, the panel and the number of results. Memory that is left goes to
    panels. Returns 1 if the plan fits. */
-static int fits(const sgemm_params *p, const sgemm_host__limits *limits, int least_panels, sgemm_host__plan *plan) {
+static int fits(const sgemm_params *p, const sgemm_host__limits *limits, int results, int least_panels,
+                sgemm_host__plan *plan) {
   const sgemm_params tile = sgemm_host__tile_params(p, plan->block_m, plan->block_n, plan->panel_k);
   const int64_t block = sgemm__max(sgemm_host__pitch(plan->block_m), sgemm_host__pitch(plan->block_n));
   int64_t useful, rest;
   plan->tiles_m = sgemm__ceil_div(p->m, plan->block_m);
   plan->tiles_n = sgemm__ceil_div(p->n, plan->block_n);
   plan->panels_k = sgemm__ceil_div(p->k, plan->panel_k);
-  plan->results = (int)least(plan->results, sgemm__max(1, plan->tiles_m * plan->tiles_n));
+  plan->results = (int)least(results, plan->tiles_m * plan->tiles_n);
   plan->panel_bytes = 4 * block * sgemm_host__pitch(plan->panel_k);
   plan->result_bytes = round_up(4 * plan->block_m * sgemm_host__pitch(plan->block_n), 256);
   plan->workspace_bytes = round_up(least(limits->workspace(&tile), limits->memory_bytes / 4), 256);
@@ -87,14 +88,13 @@ static int fits(const sgemm_params *p, const sgemm_host__limits *limits, int lea
 static void halve(int64_t *size) { *size = sgemm__max(LEAST, round_up(*size / 2, LEAST)); }
 
 int sgemm_host__plan_make(const sgemm_params *p, const sgemm_host__limits *limits, sgemm_host__plan *plan) {
-  int least_panels = PANELS;
+  int results = RESULTS, least_panels = PANELS;
   choose_blocks(p, limits, plan);
   plan->panel_k = choose_panel(p, limits->panel);
-  plan->results = RESULTS;
-  while (!fits(p, limits, least_panels, plan)) {
+  while (!fits(p, limits, results, least_panels, plan)) {
     int64_t *block = plan->block_m > plan->block_n ? &plan->block_m : &plan->block_n;
-    if (plan->results == RESULTS)
-      plan->results = RESULTS - 1;
+    if (results == RESULTS)
+      results = RESULTS - 1;
     else if (plan->panel_k > LOW_PANEL)
       halve(&plan->panel_k);
     else if (*block > LOW_BLOCK)
@@ -104,7 +104,7 @@ int sgemm_host__plan_make(const sgemm_params *p, const sgemm_host__limits *limit
     else if (*block > LEAST)
       halve(block);
     else if (least_panels > 2) {
-      plan->results = 1;
+      results = 1;
       least_panels = 2;
     } else
       return 0;

@@ -3,5 +3,5 @@
 # LD_LIBRARY_PATH or from /usr/local/cuda.
 set -euo pipefail
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
-export LD_LIBRARY_PATH=$here/lib:${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
+export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
 exec "$here/host_rate" "$@"

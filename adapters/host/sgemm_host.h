@@ -14,8 +14,8 @@
 
 #include "sgemm.h"
 
-/* The errors of this call beyond those of sgemm.h: X([symbol], "sentence"). They are checked in this order, behind
-   sgemm_check(). */
+/* The errors of this call beyond those of sgemm.h: X([symbol], "sentence"). sgemm_host_check() checks them in this order,
+   behind sgemm_check(). sgemm_host_run() then finds devices that are not there, and after them too little memory. */
 // clang-format off
 #define SGEMM_HOST_STATUS_LIST(X)                                                                                      \
   X(SGEMM_HOST_ERROR_EPILOGUE,     "epilogue is not SGEMM_EPILOGUE_none, which alone a call with host memory computes")\
@@ -60,10 +60,10 @@ typedef struct sgemm_host_progress {
 typedef struct sgemm_host_options {
   int64_t memory_bytes;  /* device memory of each GPU that the call may use [80 % of what is free] */
   int device_count;      /* GPUs that share the work [the current device alone] */
-  const int *devices;    /* their numbers */
+  const int *devices;    /* numbers of device_count GPUs */
   int64_t block;         /* largest rows and columns of a tile of C [by the sizes and the memory, at most 8192] */
-  int64_t panel;         /* largest k of a panel of A or B [2048; tensor modes: 4096] */
-  int threads;           /* threads for each GPU that copy pageable memory [its share of the CPUs, at most 16] */
+  int64_t panel;         /* largest k of a panel of A or B [2048; tensor modes with k from 16384 on: 4096] */
+  int threads;           /* threads for each GPU that copy pageable memory [CPUs of the caller / GPUs, at most 16] */
   int64_t staging_bytes; /* pinned memory for each GPU, for operands in pageable memory [96 MiB] */
   /* Called after each tile, by one thread at a time, which may be another than the caller's. Not 0: the call ends with
      SGEMM_HOST_CANCELLED, as soon as the tiles on their way are out. */

@@ -7,7 +7,7 @@
 /* The chunks of a rectangle, each of which fits a staging buffer: whole rows, or parts of one row. */
 typedef struct chunks {
   const sgemm_host__copy *copy;
-  int64_t width, rows; /* of a chunk */
+  int64_t width, rows; /* bytes of a row of a chunk, and its rows */
   int64_t across, count;
 } chunks;
 
