@@ -1,12 +1,20 @@
 """CUDA rules with the names and attributes of bazel-contrib's rules_cuda. A user of rules_cuda changes only the load line."""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
-load("@cuda//:defs.bzl", "CUDA_FOUND")
+load("@cuda//:defs.bzl", "CUDA_FOUND", "GPU_FOUND")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_test")
 
 def requires_cuda():
     """A value for target_compatible_with: without a CUDA toolkit, wildcards skip the target."""
     return [] if CUDA_FOUND else [Label("@platforms//:incompatible")]
+
+def requires_gpu():
+    """A value for target_compatible_with: without a toolkit or a GPU, wildcards skip the target."""
+    return [] if GPU_FOUND else [Label("@platforms//:incompatible")]
+
+def tags_of_gpu_program():
+    """The tags of a program that needs a GPU to run: wildcards build it only where there is one, and its label everywhere."""
+    return [] if GPU_FOUND else ["manual"]
 
 _ArchsInfo = provider(fields = ["gencode"])
 

@@ -53,9 +53,14 @@ def find_cuda(rctx):
             return root
     return None
 
+def _find_gpu(rctx):
+    """True if this machine has a GPU, under Linux or WSL; SGEMM_GPU=0 or 1 decides otherwise."""
+    asked = rctx.os.environ.get("SGEMM_GPU")
+    return asked != "0" if asked else any([rctx.path(file).exists for file in ["/dev/nvidiactl", "/dev/dxg"]])
+
 def _local_cuda_impl(rctx):
     root = find_cuda(rctx)
-    rctx.file("defs.bzl", "CUDA_FOUND = {}\n".format(root != None))
+    rctx.file("defs.bzl", "CUDA_FOUND = {}\nGPU_FOUND = {}\n".format(root != None, root != None and _find_gpu(rctx)))
     if root:
         rctx.symlink("{}/include".format(root), "include")
     rctx.file("nvcc", _NVCC.format(root = root))
@@ -63,6 +68,6 @@ def _local_cuda_impl(rctx):
 
 local_cuda = repository_rule(
     implementation = _local_cuda_impl,
-    environ = ["CUDA_PATH", "PATH"],
+    environ = ["CUDA_PATH", "PATH", "SGEMM_GPU"],
     local = True,
 )

@@ -3,7 +3,7 @@
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@sgemm_stages//:stages.bzl", "PRODUCTION_ALL", "PRODUCTION_SOME", "STAGES")
 load("//bazel:copts.bzl", "SGEMM_CUDA_COPTS", "SGEMM_HOST_COPTS")
-load("//bazel:cuda.bzl", "cuda_library", "requires_cuda")
+load("//bazel:cuda.bzl", "cuda_library", "requires_cuda", "tags_of_gpu_program")
 load("//bazel:stages.bzl", "BUILDS", "stage_defines")
 
 def _part(name, part, build):
@@ -40,8 +40,8 @@ def sgemm_cuda_libraries():
         _part("sgemm_cuda_host_" + build, "host", build)
         cc_library(
             name = "sgemm_cuda_" + build,
-            # Wildcards build only production and `all`.
-            tags = ["manual"] if build in STAGES else [],
+            # Wildcards build production, and `all` where a GPU can run it.
+            tags = [] if build == "production" else ["manual"] if build in STAGES else tags_of_gpu_program(),
             target_compatible_with = requires_cuda(),
             deps = [":sgemm_cuda_host_" + build] + kernels[build],
         )

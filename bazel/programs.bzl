@@ -2,9 +2,9 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("@rules_shell//shell:sh_binary.bzl", "sh_binary")
-load("@cuda//:defs.bzl", "CUDA_FOUND")
+load("@cuda//:defs.bzl", "GPU_FOUND")
 load("//bazel:copts.bzl", "SGEMM_COPTS")
-load("//bazel:cuda.bzl", "requires_cuda")
+load("//bazel:cuda.bzl", "requires_cuda", "tags_of_gpu_program")
 
 def program(name, srcs, implementation = "", cpu_implementation = None, deps = [], cpu_deps = [], cuda_deps = []):
     """Declares the builds NAME_cpu and NAME_cuda, and NAME, which starts one of them.
@@ -25,6 +25,7 @@ def program(name, srcs, implementation = "", cpu_implementation = None, deps = [
         name = name + "_cuda",
         srcs = srcs,
         copts = SGEMM_COPTS,
+        tags = tags_of_gpu_program(),
         target_compatible_with = requires_cuda(),
         deps = deps + cuda_deps + [
             "//tools:machine_cuda",
@@ -34,5 +35,5 @@ def program(name, srcs, implementation = "", cpu_implementation = None, deps = [
     sh_binary(
         name = name,
         srcs = ["//bazel:launch.sh"],
-        data = [name + "_cpu"] + ([name + "_cuda"] if CUDA_FOUND else []),
+        data = [name + "_cpu"] + ([name + "_cuda"] if GPU_FOUND else []),
     )

@@ -175,21 +175,11 @@ static int compute(sgemm_host__lane *lane, sgemm_host__result *result) {
   return status == SGEMM_SUCCESS ? sgemm_host__event_record(result->computed, lane->multiply) : status;
 }
 
-/* Begins to prefault, if that has not begun. It is called when the GPU has work and no panel is to be loaded: until then
-   the GPU waits for copies, and threads that clear pages would take the bandwidth of the memory from them. */
-static void begin_prefault(sgemm_host__lane *lane) {
-  if (lane->prefault.rows > 0)
-    sgemm_host__pool_prefault(lane->pool, &lane->prefault);
-  lane->prefault.rows = 0;
-}
-
 /* The place for the next tile, when it is free. NULL: the call has stopped. */
 static sgemm_host__result *free_result(sgemm_host__lane *lane) {
   sgemm_host__call *call = lane->call;
   sgemm_host__result *result = &lane->result[lane->begun % call->plan.results];
   pthread_mutex_lock(&call->lock);
-  if (result->state != 0)
-    begin_prefault(lane);
   while (result->state != 0 && !call->stop)
     pthread_cond_wait(&call->changed, &call->lock);
   if (call->stop)
@@ -233,6 +223,14 @@ static int start(sgemm_host__lane *lane) {
   return started > 0 && status == SGEMM_SUCCESS;
 }
 
+/* Begins to prefault, once the panels of a row of tiles are on their way. Until then the GPU waits for copies, and
+   threads that clear pages would take the bandwidth of the memory from them. */
+static void begin_prefault(sgemm_host__lane *lane) {
+  if (lane->prefault.rows > 0)
+    sgemm_host__pool_prefault(lane->pool, &lane->prefault);
+  lane->prefault.rows = 0;
+}
+
 void *sgemm_host__lane_run(void *context) {
   sgemm_host__lane *lane = (sgemm_host__lane *)context;
   sgemm_host__call *call = lane->call;
@@ -246,6 +244,8 @@ void *sgemm_host__lane_run(void *context) {
       result->tile = tile;
       result->state = 1;
       status = compute(lane, result);
+      if (tile.left == 0)
+        begin_prefault(lane);
       if (status == SGEMM_SUCCESS) {
         pthread_mutex_lock(&call->lock);
         lane->begun++;
@@ -255,7 +255,6 @@ void *sgemm_host__lane_run(void *context) {
     }
   if (status != SGEMM_SUCCESS && status != SGEMM_HOST_CANCELLED)
     sgemm_host__fail(call, status);
-  begin_prefault(lane);
   pthread_mutex_lock(&call->lock);
   lane->ended = 1;
   pthread_cond_broadcast(&call->changed);
