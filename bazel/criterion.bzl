@@ -5,7 +5,7 @@ load("@rules_shell//shell:sh_test.bzl", "sh_test")
 load("//bazel:copts.bzl", "SGEMM_COPTS")
 load("//bazel:cuda.bzl", "requires_cuda", "requires_gpu")
 
-def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [], tags = [], builds_with = [], runs_with = [], **kwargs):
+def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [], tags = [], args = [], builds_with = [], runs_with = [], **kwargs):
     """NAME_bin is the binary with Criterion, for a debugger. The test NAME runs it with `jobs` cases at a time. builds_with and
     runs_with are their target_compatible_with.
 
@@ -28,7 +28,7 @@ def criterion_test(name, srcs, deps = [], jobs = 2, local_defines = [], data = [
         name = name,
         size = "small",
         srcs = ["//bazel:criterion_test.sh"],
-        args = ["$(rootpath :{}_bin)".format(name), "--jobs={}".format(jobs)],
+        args = ["$(rootpath :{}_bin)".format(name), "--jobs={}".format(jobs)] + args,
         data = data + [
             name + "_bin",
             "//bazel:own_pid.sh",

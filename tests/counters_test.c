@@ -32,10 +32,8 @@ static int reduced(void) {
   return full == NULL || strcmp(full, "1") != 0;
 }
 
-/* 1 for an op pair that the quick tier leaves out: NN and TT, or NT and TN, by turns from variant to variant. */
-static int leaves_out(sgemm_variant variant, int ops) {
-  return reduced() && (ops == NN || ops == TT) != (int)variant % 2;
-}
+/* 1 for an op pair that the quick tier leaves out: it has one of each variant, by turns. */
+static int leaves_out(sgemm_variant variant, int ops) { return reduced() && ops != (int)variant % 4; }
 
 /* A multiple of 4, so that each row of C starts on 16 bytes and 128-bit stores reach the right edge. */
 static int64_t ldc_of(size s) { return sgemm__ceil_div(s.n, 4) * 4; }
@@ -584,14 +582,14 @@ static void edges(sgemm_variant variant) {
 /* Counters that cluster_k, split_k and stream_k add. k has 8 or 9 k-steps, so each block of a cluster has one. The sum
    over a cluster stores each block's results to shared memory once more, and needs two more barriers. In gemv each
    block stores its sums, and one block loads those of the others. The second kernel of split-K loads each partition
-   once and stores C, with an FMA for each result if beta is not 0. */
+   once and stores C, with an FMA for each result if beta is not 0. The quick tier has the variants of production. */
 static void splits(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size s = {2 * v->BM, 3 * v->BN, 8 * v->BK};
   const int64_t results = s.m * s.n;
   const int gemv = v->stage == SGEMM_STAGE_gemv;
   int ops, cluster_k, split_k;
-  for (ops = NN; ops <= TT && can_split(v); ops++) {
+  for (ops = NN; ops <= TT && can_split(v) && (v->production || !reduced()); ops++) {
     if (reduced() && ops != (int)variant % 4)
       continue;
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);

@@ -314,7 +314,7 @@ static void plans(sgemm_variant variant) {
   for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k *= 2)
     for (i = 0; i < (can_split(v) ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
-        if (reduced() ? c % 5 == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
+        if (reduced() ? c % (v->BK < 256 ? 5 : 11) == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
           plan_case(variant, cluster_k, splits[i], shape, c);
   if (v->uses_tma && can_split(v))
     stream_k_tiles(variant);
