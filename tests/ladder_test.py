@@ -618,7 +618,7 @@ class Gpu(LadderTest):
     def test_prepared(self):
         keys = ("shape", "mode", "picked", "split_k", "componentwise_error", "guard")
         arguments = ["--mode", "tensor,tensor_full", "--production-only", "--cold", "--reps", "1"]
-        shapes = HEADER + "tall,256,128,128,1,NN\nbatch,129,130,128,2,TT\n"
+        shapes = HEADER + "batch,129,130,128,2,TT\n"
         _, split, _ = self.suite(*arguments, shapes=shapes)
         _, rows, context = self.suite(*arguments, "--prepared", shapes=shapes)
         self.assertEqual(context["prepared"], "B")
