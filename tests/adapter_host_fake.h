@@ -44,7 +44,7 @@ Test(order, runs_ahead) {
 
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
 
-/* Pinned operands are copied once each in one piece for a panel, and go through no staging memory. */
+/* Pinned operands are copied once each, by one copy for a panel, and go through no staging memory. */
 Test(copies, pinned) {
   problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
   fake.pinned = 1;

@@ -267,7 +267,7 @@ void *sgemm_host__lane_run(void *context) {
 static void finish(sgemm_host__call *call, const sgemm_host__tile *tile) {
   const sgemm_host__plan *plan = &call->plan;
   sgemm_host_progress now;
-  int64_t line = tile->row * plan->block_m, across = tile->col * plan->block_n;
+  int64_t line = tile->row * plan->block_m, column = tile->col * plan->block_n;
   int64_t lines = part(call->p.m, plan->block_m, tile->row), width = part(call->p.n, plan->block_n, tile->col);
   call->tiles_done++;
   call->done_in_row[tile->row]++;
@@ -275,8 +275,8 @@ static void finish(sgemm_host__call *call, const sgemm_host__tile *tile) {
     return;
   now.done = call->tiles_done;
   now.total = plan->tiles_m * plan->tiles_n;
-  now.row = call->col_major ? across : line;
-  now.col = call->col_major ? line : across;
+  now.row = call->col_major ? column : line;
+  now.col = call->col_major ? line : column;
   now.rows = call->col_major ? width : lines;
   now.cols = call->col_major ? lines : width;
   if (call->options->progress(call->options->context, &now) != 0 && now.done < now.total) {

@@ -1,5 +1,5 @@
-/* pool.c: the copying threads. A job is cut into pieces of whole rows. Threads take pieces of the oldest job that has
-   any left, so that a job is done early and its staging buffer can go on its way. A thread that finds no piece
+/* pool.c: the copying threads. A job is cut into parts of whole rows. Threads take parts of the oldest job that has
+   any left, so that a job is done early and its staging buffer can go on its way. A thread that finds no part
    prefaults a window. */
 #define _DEFAULT_SOURCE /* madvise(), mincore() */
 #define _POSIX_C_SOURCE 200809L
@@ -18,9 +18,9 @@
 #endif
 #endif
 
-/* Bytes of a piece: long enough to hide the lock (about 0.1 us against 50 us at 5 GB/s), short enough that the last
-   pieces of a job of 8 MiB keep 16 threads busy. */
-enum { PIECE = 256 * 1024 };
+/* Bytes of a part: long enough to hide the lock (about 0.1 us against 50 us at 5 GB/s), short enough that the last
+   parts of a job of 8 MiB keep 16 threads busy. */
+enum { PART = 256 * 1024 };
 
 /* Bytes of a window, the part of a rectangle that one thread prefaults at a time. Windows begin at multiples of their
    size. So a huge page of 2 MiB (x86-64, and arm64 with pages of 4 KiB) lies in one window, and no two threads clear
@@ -57,11 +57,11 @@ static void copy_rows(const sgemm_host__copy *c, int64_t first, int64_t rows) {
     memcpy(c->to + (size_t)i * c->to_pitch, c->from + (size_t)i * c->from_pitch, c->width);
 }
 
-/* Takes a piece of the job and copies it. Called with the lock, which it opens while it copies. */
+/* Takes a part of the job and copies it. Called with the lock, which it opens while it copies. */
 static void work_on(sgemm_host__pool *pool, job *j) {
   const sgemm_host__copy copy = j->copy;
   const int64_t first = j->next, left = copy.rows - first;
-  int64_t rows = copy.width >= PIECE ? 1 : PIECE / (int64_t)sgemm__max(1, (int64_t)copy.width);
+  int64_t rows = copy.width >= PART ? 1 : PART / (int64_t)sgemm__max(1, (int64_t)copy.width);
   rows = rows < left ? rows : left;
   j->next += rows;
   pthread_mutex_unlock(&pool->lock);

@@ -7,8 +7,8 @@
 /* The chunks of a rectangle, each of which fits a staging buffer: whole rows, or parts of one row. */
 typedef struct chunks {
   const sgemm_host__copy *copy;
-  int64_t width, rows; /* bytes of a row of a chunk, and its rows */
-  int64_t across, count;
+  int64_t width, rows;    /* bytes of a row of a chunk, and its rows */
+  int64_t per_row, count; /* chunks that a row of the copy is cut into, and all chunks */
 } chunks;
 
 static chunks chunks_of(const sgemm_host__copy *copy, int64_t buffer_bytes) {
@@ -16,14 +16,14 @@ static chunks chunks_of(const sgemm_host__copy *copy, int64_t buffer_bytes) {
   c.copy = copy;
   c.width = (int64_t)copy->width < buffer_bytes ? (int64_t)copy->width : buffer_bytes;
   c.rows = buffer_bytes / c.width;
-  c.across = sgemm__ceil_div((int64_t)copy->width, c.width);
-  c.count = c.across * sgemm__ceil_div(copy->rows, c.rows);
+  c.per_row = sgemm__ceil_div((int64_t)copy->width, c.width);
+  c.count = c.per_row * sgemm__ceil_div(copy->rows, c.rows);
   return c;
 }
 
 /* Chunk i as a copy between the two sides of the whole copy. */
 static sgemm_host__copy chunk(const chunks *c, int64_t i) {
-  const int64_t col = i % c->across * c->width, row = i / c->across * c->rows;
+  const int64_t col = i % c->per_row * c->width, row = i / c->per_row * c->rows;
   const int64_t width = (int64_t)c->copy->width - col, rows = c->copy->rows - row;
   sgemm_host__copy part = *c->copy;
   part.to += row * (int64_t)part.to_pitch + col;
