@@ -239,7 +239,7 @@ Test(epilogues, tensor, ANYWHERE) {
       c.alpha = 0x1p-8f;
       plan.tensor = (sgemm_tensor_variant)i;
       plan.split_k = number % 3 == 1 ? 2 : 1;
-      c.k = plan.split_k > 1 || !reduced() ? 300 : 100;
+      c.k = plan.split_k > 1 || !quick_tier() ? 300 : 100;
       plan.slices_m = number % 3 == 2 ? 2 : 1;
       plan.slices_n = number % 3 == 2 ? 2 : 1;
       solve(&c, &plan, v->name);

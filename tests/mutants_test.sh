@@ -88,8 +88,8 @@ build() {
     gcc $(options "$2") -I"$1" -I"$root" "$root/cpu/sgemm.c" "${adapter[@]}" "$object" -lcriterion -lopenblas -lpthread -lm -o "$work/suite"
 }
 
-# suite OPTION...: runs the test with the cases of the quick tier. The time limit of 900 s ends an endless loop.
-suite() { env -u SGEMM_TEST_FULL OPENBLAS_NUM_THREADS=1 timeout 900 "$root/bazel/own_pid.sh" "$work/suite" "$@" > "$work/output" 2>&1; }
+# suite OPTION...: runs the test with the cases for mutants, about those of the quick tier. The time limit of 900 s ends an endless loop.
+suite() { env -u SGEMM_TEST_FULL SGEMM_TEST_MUTANT=1 OPENBLAS_NUM_THREADS=1 timeout 900 "$root/bazel/own_pid.sh" "$work/suite" "$@" > "$work/output" 2>&1; }
 
 # mutant NAME SUITE: the case passes if Criterion counts a failed test, by an assertion or a signal. It fails if the run
 # reaches the time limit.

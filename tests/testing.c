@@ -96,6 +96,7 @@ static int is_set(const char *name) {
 }
 
 int reduced(void) { return !is_set("SGEMM_TEST_FULL"); }
+int quick_tier(void) { return reduced() && !is_set("SGEMM_TEST_MUTANT"); }
 
 static float *first_element(const matrix *x, float *image) { return image + x->guard + x->offset; }
 

@@ -116,6 +116,9 @@ const char *problem_fault(problem *q, const char *format, ...) __attribute__((fo
 /* 1 in the quick tier, which runs fewer cases; 0 with SGEMM_TEST_FULL=1 in the environment. */
 int reduced(void);
 
+/* 1 in the quick tier alone, and 0 where mutants run (SGEMM_TEST_MUTANT=1), which need some cases more. */
+int quick_tier(void);
+
 /* The tile size whose boundaries a sweep takes for a variant's tile of `tile`: 8 for 1, 4 for 2. Tiles so small have no
    five different sizes around them, and two operands of 4 would have equal ones. */
 int swept_tile(int tile);

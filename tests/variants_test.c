@@ -314,7 +314,7 @@ static void plans(sgemm_variant variant) {
   for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k *= 2)
     for (i = 0; i < (can_split(v) ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
-        if (reduced() ? c % (v->BK < 256 ? 5 : 11) == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
+        if (reduced() ? c % (quick_tier() && v->BK >= 256 ? 11 : 5) == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
           plan_case(variant, cluster_k, splits[i], shape, c);
   if (v->uses_tma && can_split(v))
     stream_k_tiles(variant);
@@ -377,12 +377,14 @@ static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m
 /* Results have the same bits on every schedule. A row of C, or a matrix of a batch, has the same bits if it is
    computed alone. Stream-K is the exception: its units depend on the number of tiles. In stage splitk each op pair
    has another cluster_k, and some blocks of a cluster have no k. If the variant can split k, op pair NT has split_k
-   or stream_k 3. The quick tier has one of the four op pairs, by turns from variant to variant. */
+   or stream_k 3. The quick tier has one of the four op pairs, by turns from variant to variant, and a
+   mutant has two. */
 static void repeatability(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   const int64_t rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};
   int ops, s, i;
-  for (ops = reduced() ? (int)variant % 4 : 0; ops < 4; ops += reduced() ? 4 : 1) {
+  const int step = quick_tier() ? 4 : reduced() ? 2 : 1;
+  for (ops = (int)variant % step; ops < 4; ops += step) {
     problem q = problem_of(variant, OPS[ops][0], OPS[ops][1], 2 * v.BM + 1, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     problem batch = problem_of(variant, OPS[ops][0], OPS[ops][1], 2, v.BN + 3, 4 * v.BK + 5, ROUNDING);
     const int stream_k = v.uses_tma && can_split(&v) && ops == 1;
