@@ -934,12 +934,12 @@ Test(comparator, compares_with_blas) {
 /* ---- The sweep --------------------------------------------------------------------------------------------------- */
 
 static void full_tier(void) { setenv("SGEMM_TEST_FULL", "1", 1); }
-static void quick_tier(void) { unsetenv("SGEMM_TEST_FULL"); }
+static void leave_full_tier(void) { unsetenv("SGEMM_TEST_FULL"); }
 
 /* In the quick tier any two of m, the ops and (alpha, beta) take each pair of their values, the ops meet each padding
    of a leading dimension, and n and k take each of their boundary sizes. Index 5 of a size: sweep() made it larger,
    because two sizes were equal. */
-Test(sweep, covers_pairs_in_the_quick_tier, .init = quick_tier) {
+Test(sweep, covers_pairs_in_the_quick_tier, .init = leave_full_tier) {
   enum { M, N, K, OPS, PAIR, LDA, LDB, LDC, FACTORS };
   static const struct {
     int x, y, x_count, y_count;

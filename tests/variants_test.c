@@ -306,7 +306,8 @@ static void uneven_clusters(sgemm_variant variant) {
 }
 
 /* Every cluster_k, and several split_k, that the variant supports, each on each shape, or, with BK = 1024, on every second
-   one: these two variants of gemv would take half of the time of all of its tests. */
+   one: these two variants of gemv would take half of the time of all of its tests. The quick tier has every fifth case, and
+   every eleventh with BK from 256 on, where a case takes longest. */
 static void plans(sgemm_variant variant) {
   static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -377,8 +378,7 @@ static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m
 /* Results have the same bits on every schedule. A row of C, or a matrix of a batch, has the same bits if it is
    computed alone. Stream-K is the exception: its units depend on the number of tiles. In stage splitk each op pair
    has another cluster_k, and some blocks of a cluster have no k. If the variant can split k, op pair NT has split_k
-   or stream_k 3. The quick tier has one of the four op pairs, by turns from variant to variant, and a
-   mutant has two. */
+   or stream_k 3. The quick tier has one of the four op pairs, by turns from variant to variant, and a mutant has two. */
 static void repeatability(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   const int64_t rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};

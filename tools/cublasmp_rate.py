@@ -10,6 +10,7 @@ Needs NumPy, and from PyPI nvidia-cublasmp-cu13 0.5 to 0.7, nvidia-nccl-cu13, nv
 these libraries in LD_LIBRARY_PATH. PyTorch brings all but the first."""
 import argparse
 import ctypes
+import functools
 import glob
 import multiprocessing
 import os
@@ -43,7 +44,9 @@ def call(function, *arguments):
         raise RuntimeError(f"{function.__name__}: status {status}")
 
 
+@functools.cache
 def numbers(rank, matrix):
+    """What the part of a process of a matrix repeats."""
     return numpy.random.default_rng([rank, matrix]).random(SLAB, dtype=numpy.float32) * 2 - 1
 
 
@@ -142,7 +145,7 @@ class Process:
     def error(self):
         """The largest error of 4 x 4 elements of the process's part of C over its bound."""
         layout, memory, _, rows, cols = self.parts[C]
-        m, n, k = self.options.size
+        k = self.options.size[2]
         worst, p = 0.0, numpy.arange(k)
         for row in numpy.linspace(0, rows - 1, min(rows, 4)).astype(int):
             i = (row // layout.block * layout.grid[0] + self.place[0]) * layout.block + row % layout.block

@@ -1,5 +1,5 @@
-/* environment.h: the environment variables that the adapters have in common. A line on stderr, which
-   begins with the name of the adapter, reports a value that cannot be used. */
+/* environment.h: the environment variables that the adapters have in common. A line on stderr reports a value that
+   cannot be used. The line begins with the name of the adapter. */
 #ifndef SGEMM_ADAPTER_ENVIRONMENT_H
 #define SGEMM_ADAPTER_ENVIRONMENT_H
 

@@ -163,13 +163,17 @@ static int memory_limit(const sgemm_host_options *o, const lanes *l, int64_t *li
 
 /* The copying threads of a lane: what the caller asked for, or its share of the CPUs on which the caller may run. */
 static int threads_of(const sgemm_host_options *o, int lanes) {
-  int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  int cpus = 0;
+  if (o->threads > 0)
+    return o->threads;
 #if defined(__linux__)
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0)
     cpus = CPU_COUNT(&set);
 #endif
-  return o->threads > 0 ? o->threads : (int)sgemm__max(1, cpus / lanes < THREADS ? cpus / lanes : THREADS);
+  if (cpus == 0)
+    cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  return (int)sgemm__max(1, cpus / lanes < THREADS ? cpus / lanes : THREADS);
 }
 
 /* Gives each lane its memory and sets it to the beginning of the call. */
