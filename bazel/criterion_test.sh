@@ -1,16 +1,31 @@
 #!/bin/bash
-# criterion_test.sh BINARY OPTION...: runs a Criterion binary as a Bazel test. It writes the result of each case to
-# XML_OUTPUT_FILE, and runs only the cases that --test_filter=SUITE/CASE names. For each case that fails it prints the
-# command that repeats this case alone.
-set -- "$@" ${XML_OUTPUT_FILE:+"--xml=$XML_OUTPUT_FILE"} ${TESTBRIDGE_TEST_ONLY:+"--filter=$TESTBRIDGE_TEST_ONLY"}
+# criterion_test.sh BINARY CASES OPTION...: runs a Criterion binary as a Bazel test. It writes the result of each case to
+# XML_OUTPUT_FILE. The cases that run are those whose names match CASES; with --test_filter=SUITE/* those of a suite, and with
+# --test_filter=SUITE/CASE those that match the filter. For each case that fails it prints the command that repeats this case
+# alone.
+cases=$2
+filter=${TESTBRIDGE_TEST_ONLY:-*/*}
+set -- "$1" "${@:3}" "--filter=${filter/%\/\*//$cases}" ${XML_OUTPUT_FILE:+"--xml=$XML_OUTPUT_FILE"}
 
 # OpenBLAS's threads would busy-wait while the CPU model runs.
 export OPENBLAS_NUM_THREADS=1
 
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.xml"' EXIT
 bazel/own_pid.sh "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
+
+# Criterion reports the cases outside of CASES as skipped. They are cases of other tests.
+shopt -s extglob
+if [[ -f ${XML_OUTPUT_FILE:-} ]]; then
+  mv "$XML_OUTPUT_FILE" "$log.xml"
+  while IFS= read -r line; do
+    [[ $line =~ '<testcase name="'([^\"]*) ]] && name=${BASH_REMATCH[1]}
+    # shellcheck disable=SC2053
+    [[ ${name:-} && $name != $cases ]] || echo "$line"
+    [[ $line != *'</testcase>'* ]] || name=
+  done < "$log.xml" > "$XML_OUTPUT_FILE"
+fi
 
 config=
 [[ ${SGEMM_TEST_FULL:-0} == 0 ]] || config='--config=full '

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""ladder_test.py LADDER PICTURES [unittest's arguments]: the ladder on the CPU model and on the GPU of fake_gpu.c."""
+"""ladder_test.py LADDER LADDER_ON_GPU PICTURES [unittest's arguments]: the ladder on the CPU model, and on the GPU of
+fake_gpu.c."""
 
 import csv
 import io
@@ -31,7 +32,7 @@ FUSIONS = EPILOGUES[1:] + [f"{reduction}_{along}" for reduction in REDUCTIONS fo
 
 SANITIZED = os.environ.get("SGEMM_TEST_UNGUARDED") == "1"  # --config=asan
 
-ladder = pictures = None  # absolute paths
+ladder = ladder_on_gpu = pictures = None  # absolute paths
 
 
 class LadderTest(unittest.TestCase):
@@ -467,29 +468,14 @@ class Wrong(LadderTest):
         self.check(program, lambda error: error == float("inf"))
 
 
-@unittest.skipIf(SANITIZED, "the test compiles its programs without sanitizers")
 class Gpu(LadderTest):
     """The GPU functions of the ladder, on the GPU of tests/fake_gpu.c."""
 
     SHAPES = HEADER + "tall,70,9,5,1,NN\nwide,3,70,8,1,NT\nbatch,6,20,7,3,TN\n"
 
-    @classmethod
-    def setUpClass(cls):
-        cls.tree = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
-        cls.addClassCleanup(shutil.rmtree, cls.tree)
-        for header in ["cuda_runtime_api.h", "cublas_v2.h"]:
-            (cls.tree / header).write_text('#include "tests/fake_gpu.h"\n')
-        cls.program = cls.tree / "ladder"
-        # Vectors make the tensor cores of the model faster. The rest of -O2 takes longer to compile than it saves.
-        gcc = ["gcc", "-std=c11", "-O1", "-ftree-vectorize", "-ffp-contract=off", f"-I{ROOT}", f"-I{cls.tree}"]
-        subprocess.run([*gcc, "-DMACHINE_CUDA=1", "-c", ROOT / "tools/ladder.c", "-o", cls.tree / "ladder.o"],
-                       check=True)
-        subprocess.run([*gcc, "-DSGEMM_CPU=1", ROOT / "cpu/sgemm.c", ROOT / "tests/fake_gpu.c", cls.tree / "ladder.o",
-                        "-Wl,--wrap=sgemm_device_query", "-lpthread", "-lm", "-ldl", "-o", cls.program], check=True)
-
     def suite(self, *arguments, shapes=SHAPES, status=0):
         """Runs a suite; returns standard output, the rows of the CSV and the context of the JSON."""
-        code, out, err = self.run_program(self.program, "--shapes", self.shapes(shapes), "--reps", "3", *arguments,
+        code, out, err = self.run_program(ladder_on_gpu, "--shapes", self.shapes(shapes), "--reps", "3", *arguments,
                                           "--csv", "x.csv", "--json", "x.json", "--markdown", "x.md")
         self.assertEqual((code, err), (status, ""))
         data = json.loads((self.directory / "x.json").read_text(), parse_constant=self.fail)
@@ -529,10 +515,10 @@ class Gpu(LadderTest):
         """No score without production, without shape names, or with the CSV on standard output."""
         out, _, context = self.suite("--variants", "*async_64x64x8_8x8")
         self.assertNotIn("score", out + " ".join(context))
-        status, out, err = self.run_program(self.program, "--sizes", "16", "--production-only", "--reps", "1")
+        status, out, err = self.run_program(ladder_on_gpu, "--sizes", "16", "--production-only", "--reps", "1")
         self.assertEqual((status, err), (0, ""))
         self.assertNotIn("score", out)
-        status, out, err = self.run_program(self.program, "--shapes", self.shapes(self.SHAPES), "--production-only",
+        status, out, err = self.run_program(ladder_on_gpu, "--shapes", self.shapes(self.SHAPES), "--production-only",
                                             "--reps", "1", "--csv", "-")
         self.assertEqual((status, err, len(out.splitlines())), (0, "", 1 + 6))
 
@@ -562,7 +548,7 @@ class Gpu(LadderTest):
             line = f"errors: {mean:.3f} of cuBLAS's, geometric mean of 3 shapes; largest {ratios[worst]:.3f}: {worst}"
             self.assertEqual(out.splitlines()[-1], line)
             self.assertIn(f"- {line}", (self.directory / "x.md").read_text().splitlines())
-        status, out, err = self.run_program(self.program, "--sizes", "12", "--errors", "--variants", "-", "--reps", "1")
+        status, out, err = self.run_program(ladder_on_gpu, "--sizes", "12", "--errors", "--variants", "-", "--reps", "1")
         self.assertEqual((status, err), (0, ""))
         self.assertRegex(out, r"\nerrors: .* of 1 shapes; largest .*: 12x12x12/NN\n\Z")
 
@@ -656,7 +642,7 @@ class Gpu(LadderTest):
                 moved = float(row["percent_of_copy"]) * 1e7 * float(row["time_ms"])  # bytes at 1000 GB/s
                 self.assertAlmostEqual(moved / (4 * batch * (m * k + k * n + 2 * m * n)), 1, places=6)
         for value in ("", "0", "-1", "1.5", "nan", "half"):
-            status, out, err = self.run_program(self.program, "--beta", value)
+            status, out, err = self.run_program(ladder_on_gpu, "--beta", value)
             self.assertEqual((status, out, err), (2, "", f"ladder: --beta is not a number above 0 and at most 1: {value}\n"))
 
     def test_ceilings(self):
@@ -705,7 +691,7 @@ class Gpu(LadderTest):
                 self.assertTrue(row["variant"].endswith(f"+{name}") or name == "none", row["variant"])
             self.assertNotEqual(set(plain.values()), {1})
         for option in (["--beta", "1"], ["--errors"], ["--ceilings"], ["--prepared"], ["--prepared-both"]):
-            status, out, err = self.run_program(self.program, "--epilogues", "--mode", "tensor", *option)
+            status, out, err = self.run_program(ladder_on_gpu, "--epilogues", "--mode", "tensor", *option)
             self.assertEqual((status, out, err), (2, "", f"ladder: this option is not for --epilogues: {option[0]}\n"))
 
     def test_wrong_modes(self):
@@ -713,7 +699,7 @@ class Gpu(LadderTest):
                                 (["--mode", "full"], "--mode is"), (["--mode"], "needs a value"),
                                 (["--prepared"], "tensor mode"), (["--prepared-both"], "tensor mode"),
                                 (["--mode", "strict", "--ceilings"], "tensor mode")]:
-            status, out, err = self.run_program(self.program, *arguments)
+            status, out, err = self.run_program(ladder_on_gpu, *arguments)
             self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
             self.assertIn(says, err)
 
@@ -729,7 +715,7 @@ class Gpu(LadderTest):
     def test_out_of_memory(self):
         """The second shape exceeds the memory of the GPU. The CSV has the rows of the first."""
         shapes = self.shapes(HEADER + "fits,8,8,8,1,NN\nhuge,65536,65536,2,1,NT\n")
-        status, _, err = self.run_program(self.program, "--shapes", shapes, "--production-only", "--csv", "x.csv",
+        status, _, err = self.run_program(ladder_on_gpu, "--shapes", shapes, "--production-only", "--csv", "x.csv",
                                           "--reps", "1")
         self.assertEqual((status, err), (2, "ladder: not enough memory for the matrices: 65536x65536x2/NT/huge\n"))
         rows = csv.DictReader(io.StringIO((self.directory / "x.csv").read_text()))
@@ -747,15 +733,15 @@ class Gpu(LadderTest):
 
     def test_options_of_the_model(self):
         for option in ["--gpu", "--peak", "--bandwidth"]:
-            status, out, err = self.run_program(self.program, option, "1")
+            status, out, err = self.run_program(ladder_on_gpu, option, "1")
             self.assertEqual((status, out), (2, ""))
             self.assertIn("this is the GPU build", err)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
-    ladder, pictures = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+    ladder, ladder_on_gpu, pictures = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
     result = cases.run()
     print(f"{result.testsRun} tests, {len(result.skipped)} skipped")
     sys.exit(not result.wasSuccessful() or result.testsRun == 0)
