@@ -67,7 +67,7 @@
      BM BN    tile of C that a block computes, multiples of WM and WN
      BK       k of one step of the main loop: for V = 4 a multiple of 8 * slice_k (gemv: 4 * slice_k), for V = 1 a
               divisor of 32; 1 in naive and coalesced
-     TM TN    results of a thread, multiples of V (gemv: of V or 1)
+     TM TN    results of a thread, multiples of V (gemv: of V or 1; direct: TN = V)
      WM WN    tile that a warp computes, WM/TM * WN/TN = 32 (tma: 8); BM, BN where the stage has no warp level
      V        elements of one memory access: 1, or 4 (128 bits)
      bufs     tiles of each operand in shared memory at a time; 0 in stages without shared tiles, 3 or 4 in a pipeline
@@ -105,15 +105,18 @@
   X(async,            32, 128, 32,  8,  4,  32,  32, 4, 3, 1, 3,89, "up to 32 rows")                                   \
   X(async,           128,  32, 32,  4,  8,  32,  32, 4, 3, 1, 3,89, "up to 32 columns")                                \
   X(async,            64, 128,  8,  8,  8,  32,  64, 4, 4, 1, 4, 1, "any alignment: copies among the FMAs")            \
-  X(async,            64,  64,  8,  8,  4,  32,  32, 4, 4, 1, 4, 1, "middle sizes, any alignment")                     \
+  X(async,            64,  64,  8,  8,  4,  32,  32, 4, 4, 1, 4,89, "middle sizes, any alignment")                     \
   X(async,           128,  32,  8,  8,  4,  32,  32, 4, 3, 1, 4, 1, "up to 32 columns, any alignment")                 \
   X(async,            32,  32,  8,  4,  4,  16,  32, 4, 4, 1, 8, 1, "small results, any alignment")                    \
   X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16,89, "batches of small matrices: one warp a block")     \
   X(async,            64, 128,  8, 16,  4,  16, 128, 1, 3, 1, 4, 1, "short k, unaligned C: a warp stores rows of 128") \
-  X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1, 1, "about one tile an SM at 1024 x 1024")             \
+  X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1,89, "about one tile an SM at 1024 x 1024")             \
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "about two tiles an SM at 1024 x 1024")            \
-  X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2, 1, "about one tile an SM at 512 x 512")               \
+  X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2,89, "about one tile an SM at 512 x 512")               \
   X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
+  X(splitk,           64,  64, 16,  8,  4,  32,  32, 4, 4, 2, 2, 1, "long k, any alignment: copies among the FMAs")     \
+  X(splitk,           32,  64, 16,  8,  4,  32,  32, 4, 4, 2, 4, 1, "long k, smaller results, any alignment")          \
+  X(splitk,           32,  32, 32,  4,  4,  16,  32, 4, 4, 4, 2, 1, "long k, the smallest results, any alignment")     \
   X(splitk,           16, 128, 32, 16,  4,  16, 128, 4, 4, 4, 2, 1, "up to 16 rows: B is read once")                   \
   X(splitk,            8, 128, 32,  8,  4,   8, 128, 4, 4, 4, 3, 1, "up to 8 rows")                                    \
   X(splitk,            4, 128, 32,  4,  4,   4, 128, 4, 4, 4, 3, 1, "up to 4 rows")                                    \
@@ -128,6 +131,7 @@
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "up to 4 columns, few rows: k in one block")       \
   X(direct,            4,  32,  8,  1,  1,   4,  32, 1, 0, 1, 8, 1, "short k, small results")                          \
   X(direct,           16,  32,  4,  4,  1,  16,  32, 1, 0, 1, 8, 1, "short k, larger results: fewer loads of B")       \
+  X(direct,           16, 128,  4,  4,  4,  16, 128, 4, 0, 1, 6, 1, "short k, wide aligned results: 128-bit stores")   \
   X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row, aligned: 128-bit loads")                \
   X(gemv,              1,   2,512,  1,  1,   1,   2, 1, 0, 64, 8, 1, "one row of few columns")                         \
   X(gemv,              1,   4,1024, 1,  1,   1,   4, 1, 0, 64, 4, 1, "one row of few columns, long k")                 \
@@ -156,13 +160,16 @@
 #define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
 #define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
 
-/* SGEMM__ELEMENTS_<kernel name> marks the variants of async that copy single elements, whatever the alignment, without
+/* SGEMM__ELEMENTS_<kernel name> marks the variants of async and splitk that copy single elements, whatever the alignment, without
    branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes, of 16
    bytes at an edge, or of single elements, which precede the FMAs (docs/stages/async.md, "Single elements"). */
 #define SGEMM__ELEMENTS_sgemm_async_64x128x8_8x8 ~, 1
 #define SGEMM__ELEMENTS_sgemm_async_64x64x8_8x4 ~, 1
 #define SGEMM__ELEMENTS_sgemm_async_128x32x8_8x4 ~, 1
 #define SGEMM__ELEMENTS_sgemm_async_32x32x8_4x4 ~, 1
+#define SGEMM__ELEMENTS_sgemm_splitk_64x64x16_8x4 ~, 1
+#define SGEMM__ELEMENTS_sgemm_splitk_32x64x16_8x4 ~, 1
+#define SGEMM__ELEMENTS_sgemm_splitk_32x32x32_4x4 ~, 1
 
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the
    variant `like` for them (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */

@@ -201,9 +201,10 @@ static void print_candidate(const options *o, const sgemm__problem *q, const can
              plan->repack_b ? "B" : "");
   printf("%10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %8.1f %10.1f %8.2f %8.1f  %s%s\n", c->clocks / mhz,
          sgemm__sm_time(&w, plan, &c->r) / mhz, w.blocks * w.steps * c->r.v->BK * c->r.step_bytes * q->sm_byte / mhz,
-         q->dram / mhz, sgemm__lost_reuse(&w, plan, &c->r, q, &sgemm__h200) / mhz,
+         sgemm__memory_time(&w, plan, &c->r, q, &sgemm__h200) / mhz,
+         sgemm__lost_reuse(&w, plan, &c->r, q, &sgemm__h200) / mhz,
          (sgemm__split_cost(plan, &c->r, &sgemm__h200) + (w.units - 1.0) * w.left * c->r.partial) / mhz,
-         sgemm__pack_cost(pack, q->dram_byte, &sgemm__h200) / mhz, sgemm__power_bound(&w, &c->r, q) / mhz,
+         sgemm__pack_cost(pack, q->dram_byte, &sgemm__h200) / mhz, sgemm__power_bound(&w, plan, &c->r, q) / mhz,
          w.blocks / w.wave, (double)sgemm_plan_workspace(plan, &o->p) / 1048576.0, c->r.v->name + strlen("sgemm_"),
          fields);
 }

@@ -93,7 +93,7 @@ typedef struct sgemm__candidate {
   double fma, per_k;  /* clocks for each k of a tile on an SM full of blocks: FMAs alone; FMAs and 4-byte copies */
   double overhead;    /* clocks of a wave besides those for its k and for C */
   double read_c;      /* clocks of a wave that wait for C, if beta is not 0 and partial results do not take its place */
-  double unaligned_c; /* clocks of an SM for the stores of a tile to unaligned rows of C, or of a column to many rows */
+  double tile_c;      /* clocks of an SM for the loads of C of a tile, and for stores to unaligned or to many rows */
   double half_rate;   /* resident blocks at which an SM reaches half of its rate */
   double arrival;     /* minimum clocks between the arrivals of the tiles of consecutive k-steps */
   double step_bytes;  /* bytes that a block loads for each k */
@@ -111,9 +111,12 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
 
 /* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
    the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, those that copy
-   single elements, and tma load eight vectors at a time; their code for it runs once, and it is long. */
+   single elements, and tma load eight vectors at a time; their code for it runs once, and it is long. A thread of direct
+   loads all its vectors at a time. */
 static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q) {
-  const double vectors = sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
+  const double vectors = v->stage == SGEMM_STAGE_direct
+                             ? 1.0
+                             : sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
   const int ahead = v->uses_tma || v->copies_elements || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
   return ahead ? q->read_ahead : q->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
 }
@@ -127,8 +130,10 @@ static inline int sgemm__gemv_is_guarded(const sgemm_variant_info *v, const sgem
 
 /* Loads past shared memory (direct, and gemv with V = 1). The 32 lanes of a warp load elements of several rows or k,
    and each segment of consecutive elements costs time of its own. sgemm__segments(): segments beyond the first of all
-   loads of a tile for one k. sgemm__step_bytes(): bytes that a block loads for each k, in whole sectors of 32 bytes
-   where a row has fewer elements in the tile, or where the elements of gemv's vector are not consecutive. */
+   loads of a tile for one k. In direct with V = 4 a float4 of a K-major B serves four k. Where float4s are not aligned,
+   four loads of four columns each take its place; for a row of B they have 12 segments more. sgemm__step_bytes(): bytes
+   that a block loads for each k, in whole sectors of 32 bytes where a row has fewer elements in the tile, or where the
+   elements of gemv's vector are not consecutive. */
 static inline int sgemm__is_elementwise(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_direct || (v->stage == SGEMM_STAGE_gemv && v->V == 1);
 }
@@ -144,8 +149,11 @@ static inline double sgemm__segments(const sgemm_variant_info *v, const sgemm__p
   const double k_of_warp = k_major ? (v->slice_k < 32 ? v->slice_k : 32) : lanes; /* k that its lanes load */
   const double of_matrix = k_major ? 32.0 / k_of_warp : lanes;
   const double of_vector = sgemm__vector_is_k_major(v, q) ? 1.0 : k_of_warp;
-  if (v->stage == SGEMM_STAGE_direct)
-    return q->b_k_major ? v->threads / 32 * 31.0 : 0.0;
+  if (v->stage == SGEMM_STAGE_direct) {
+    const int columns = v->BN / v->TN < 32 ? v->BN / v->TN : 32, scattered = v->V == 4 && !q->b_vectors;
+    const double of_k = q->b_k_major ? (columns - 1.0) * (scattered ? 4.0 : 1.0) : scattered ? 12.0 : 0.0;
+    return v->threads / 32 * of_k;
+  }
   return sgemm__is_elementwise(v) ? extent / 32.0 * (of_matrix + of_vector - 2.0) : 0.0;
 }
 static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm__problem *q) {
@@ -201,9 +209,10 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN + c->segment * sgemm__segments(v, q);
   r.overhead = own->overhead;
   r.read_c = sgemm__read_c_cost(v, q);
-  r.unaligned_c = v->BN == 1                  ? (q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0)
-                  : q->c_vectors || v->V == 1 ? 0.0
-                                              : c->unaligned_c * q->m * q->n * q->batch / (32.0 * r.tiles);
+  r.tile_c = v->BN == 1                  ? (q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0)
+             : q->c_vectors || v->V == 1 ? 0.0
+                                         : c->unaligned_c * q->m * q->n * q->batch / (32.0 * r.tiles);
+  r.tile_c += q->args.beta != 0.0f ? 4.0 * q->m * q->n * q->batch / (r.tiles * c->sm_bytes) : 0.0;
   r.half_rate = sgemm__half_rate(v, c);
   r.arrival = sgemm__gemv_is_guarded(v, q) ? c->gemv_guarded : c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
   r.step_bytes = sgemm__step_bytes(v, q);
@@ -287,12 +296,12 @@ static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *pla
   const double alone = w->k * r->per_k, arrival = w->steps * r->arrival;
   const double resident = r->v->resident;
   const double overhead = r->overhead + (plan->split_k == 1 ? r->read_c : 0.0);
-  const double store = plan->split_k == 1 ? r->unaligned_c : 0.0; /* partial results have aligned rows */
-  const double full = sgemm__larger(alone * (resident + r->half_rate), arrival) + overhead + resident * store;
+  const double tile_c = plan->split_k == 1 ? r->tile_c : 0.0; /* partial results have aligned rows */
+  const double full = sgemm__larger(alone * (resident + r->half_rate), arrival) + overhead + resident * tile_c;
   const double last = plan->stream_k > 1
-                          ? alone * (resident + r->half_rate) * w->left / w->wave + w->units * (overhead + store)
+                          ? alone * (resident + r->half_rate) * w->left / w->wave + w->units * (overhead + tile_c)
                       : w->busiest > 0.0
-                          ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + overhead + w->busiest * store
+                          ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + overhead + w->busiest * tile_c
                           : 0.0;
   return w->full * full + last;
 }
@@ -311,18 +320,36 @@ static inline double sgemm__lost_reuse(const sgemm__waves *w, const sgemm_plan *
              : 0.0;
 }
 
+/* 1 if the stream-K units of a plan are out of step: a tile has no integer number of units, so that tiles that load the
+   same rows, or neighbouring ones, come to each k at different times, and the L2 does not hold what they load. */
+static inline int sgemm__out_of_step(const sgemm__waves *w, const sgemm__candidate *r, const sgemm__problem *q) {
+  return w->units > 1.0 && q->bytes * w->left > q->l2 * r->tiles;
+}
+
+/* Bytes that DRAM reads again for units out of step because TMA brings 256 bytes to the L2 for each 128 bytes of a row:
+   a tile of 32 rows or columns of an MN-major operand uses half of them (docs/notebook/stream_k.md, "Narrow tiles"). */
+static inline double sgemm__narrow_bytes(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
+                                         const sgemm__problem *q) {
+  const double of_a = r->v->BM == 32 && !q->a_k_major && !plan->repack_a ? q->m : 0.0;
+  const double of_b = r->v->BN == 32 && !q->b_k_major && !plan->repack_b ? q->n : 0.0;
+  return sgemm__out_of_step(w, r, q) ? 4.0 * q->k * q->batch * (of_a + of_b) * w->left / r->tiles : 0.0;
+}
+
+/* Clocks that DRAM or the L2 needs for the bytes of a plan. */
+static inline double sgemm__memory_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
+                                        const sgemm__problem *q, const sgemm__calibration *c) {
+  return q->dram + sgemm__narrow_bytes(w, plan, r, q) * q->dram_byte / c->bandwidth_share;
+}
+
 /* Power bound: minimum clocks at the 700 W of an H200. FMAs at the full rate need all of the power; so do 2 (1 / 0.49)
-   times the bytes that DRAM moves at its nominal bandwidth, or 6 (1 / 0.17) times as many bytes loaded by SMs. If a
-   tile has no integer number of stream-K units, tiles that load the same rows come to each k at different times, and
-   DRAM reads the bytes again that the L2 no longer holds. */
-static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm__candidate *r, const sgemm__problem *q) {
-  /* shared_rows: rows of op(A) and columns of op(B) that several tiles load. twice: re-read bytes. */
+   times the bytes that DRAM moves at its nominal bandwidth, or 6 (1 / 0.17) times as many bytes loaded by SMs. Units out
+   of step read the rows that several tiles load twice. */
+static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
+                                        const sgemm__problem *q) {
   const double shared_rows = (q->n > r->v->BN ? q->m : 0.0) + (q->m > r->v->BM ? q->n : 0.0);
-  const double twice = w->units > 1.0 && q->bytes * w->left > q->l2 * r->tiles
-                           ? 4.0 * q->k * q->batch * shared_rows * w->left / r->tiles
-                           : 0.0;
-  const double loaded = w->blocks * w->k * r->step_bytes;
-  return q->fmas + (SGEMM__COST_POWER_DRAM * (q->bytes + twice) + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
+  const double twice = sgemm__out_of_step(w, r, q) ? 4.0 * q->k * q->batch * shared_rows * w->left / r->tiles : 0.0;
+  const double reread = twice + sgemm__narrow_bytes(w, plan, r, q), loaded = w->blocks * w->k * r->step_bytes;
+  return q->fmas + (SGEMM__COST_POWER_DRAM * (q->bytes + reread) + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
 }
 
 /* Clocks of a stream-K sum beyond its launch: units that end in two tiles, and waits. A thread waits for memory once for
@@ -342,15 +369,16 @@ static inline double sgemm__cost_below(double limit, const sgemm_plan *plan, con
   const double besides = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) + sgemm__split_cost(plan, r, c) +
                          (r->v->uses_tma ? c->persistent : w.blocks * q->per_sm * c->block);
   const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.k * r->step_bytes * q->sm_byte;
-  double sm2, loads2, dram2, time, power;
+  double dram, sm2, loads2, dram2, time, power;
   if (besides + sgemm__larger(sm, loads) >= limit)
     return besides + sgemm__larger(sm, loads);
+  dram = sgemm__memory_time(&w, plan, r, q, c);
   sm2 = sm * sm;
   loads2 = loads * loads;
-  dram2 = q->dram * q->dram;
+  dram2 = dram * dram;
   time = besides + sqrt(sqrt(sm2 * sm2 + loads2 * loads2 + dram2 * dram2)) + sgemm__lost_reuse(&w, plan, r, q, c) +
          (plan->stream_k > 1 && w.left > 0.0 ? sgemm__stream_k_cost(&w, r) : 0.0);
-  power = sgemm__power_bound(&w, r, q);
+  power = sgemm__power_bound(&w, plan, r, q);
   return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
 }
 

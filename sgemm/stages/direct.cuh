@@ -47,62 +47,131 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
 
 /* ---- Stage direct: short k --------------------------------------------------------------------------------------- */
 
-/* The body of direct. A thread computes TM results of a column. The operands of BK k load before the first is used;
-   elements beyond k are zeros. Lanes beyond an edge load the elements of the last row or column and store no result.
-   Without a tile there is no barrier and little code: a prototype took 1.2 us for 16 x 16 x 4, the fastest pipeline 1.8
-   us (H200, docs/stages/direct.md). */
+/* The elements of op(A) and op(B) that a thread of direct multiplies for each k: TM rows and V columns. Rows and columns
+   beyond an edge are replaced by the last that exists; their results are not stored. */
+typedef struct sgemm__direct_source {
+  const float *A, *B;         /* op(A) and op(B) at the tile's first row and column, and the next k */
+  int64_t a_row[4], b_col[4]; /* floats from A to each row, from B to each column */
+  int64_t a_step, b_step;     /* floats from one k to the next */
+  int b_vectors;              /* 1: four columns, or four k, of B are a float4 at a multiple of 16 bytes */
+} sgemm__direct_source;
+
+SGEMM__DEVICE sgemm__direct_source sgemm__direct_source_of(const sgemm__args *p, const sgemm__shape *s,
+                                                           const sgemm__tile *tile, const sgemm__thread_tile *own) {
+  sgemm__direct_source from;
+  int i;
+  from.A = tile->A;
+  from.B = tile->B;
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM; i++)
+    from.a_row[i] = (own->row + i < tile->rows ? own->row + i : tile->rows - 1) * (s->a_k_major ? p->lda : 1);
+  SGEMM__UNROLL
+  for (i = 0; i < s->V; i++)
+    from.b_col[i] = (own->col + i < tile->cols ? own->col + i : tile->cols - 1) * (s->b_k_major ? p->ldb : 1);
+  from.a_step = s->a_k_major ? 1 : p->lda;
+  from.b_step = s->b_k_major ? 1 : p->ldb;
+  from.b_vectors = s->V == 4 && (uintptr_t)tile->B % 16 == 0 && p->ldb % 4 == 0 &&
+                   (s->b_k_major || own->col + 4 <= tile->cols);
+  return from;
+}
+
+/* Loads the next BK k: element (row i, k j) of A to a[j * TM + i], element (k j, column v) of B to b[j * V + v]. rest: k
+   that exist; elements beyond are zeros. */
+SGEMM__DEVICE void sgemm__direct_load(float *a, float *b, const sgemm__shape *s, sgemm__direct_source *from,
+                                      int64_t rest) {
+  const int V = s->V;
+  int i, j, v;
+  SGEMM__UNROLL
+  for (j = 0; j < s->BK; j++) {
+    SGEMM__UNROLL
+    for (i = 0; i < s->TM; i++)
+      a[j * s->TM + i] = j < rest ? sgemm__load_global(from->A + from->a_row[i] + j * from->a_step) : 0.0f;
+  }
+  if (from->b_vectors && rest >= s->BK && !s->b_k_major) {
+    SGEMM__UNROLL
+    for (j = 0; j < s->BK; j++)
+      sgemm__load_global4(b + j * 4, from->B + from->b_col[0] + j * from->b_step);
+  } else if (from->b_vectors && rest >= s->BK) {
+    SGEMM__UNROLL
+    for (j = 0; j < s->BK; j += 4) {
+      SGEMM__UNROLL
+      for (v = 0; v < V; v++) {
+        float r[4];
+        sgemm__load_global4(r, from->B + from->b_col[v] + j);
+        SGEMM__UNROLL
+        for (i = 0; i < 4; i++)
+          b[(j + i) * V + v] = r[i];
+      }
+    }
+  } else {
+    SGEMM__UNROLL
+    for (j = 0; j < s->BK; j++) {
+      SGEMM__UNROLL
+      for (v = 0; v < V; v++)
+        b[j * V + v] = j < rest ? sgemm__load_global(from->B + from->b_col[v] + j * from->b_step) : 0.0f;
+    }
+  }
+  sgemm__converge();
+  from->A += s->BK * from->a_step;
+  from->B += s->BK * from->b_step;
+}
+
+/* The body of direct. A thread computes TM rows of V columns. The operands of BK k load before the first is used. So do
+   the thread's elements of C, if beta is not 0. Without a tile in shared memory there is no barrier and little code: a
+   prototype took 1.2 us for 16 x 16 x 4, the fastest pipeline 1.8 us (H200, docs/stages/direct.md). */
 SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, float *acc, float *a, float *b) {
   /* Indices. */
-  const int t = sgemm__thread(), row = t / s->BN * s->TM, col = t % s->BN;
+  const int threads_n = s->BN / s->TN; /* threads along n */
   const sgemm__tile tile = sgemm__tile_of_block(p, s, sgemm__block_x());
+  const sgemm__thread_tile own = {sgemm__thread() / threads_n * s->TM, sgemm__thread() % threads_n * s->V, s->V, 0, 0};
+  const sgemm__args unscaled = sgemm__unscaled(p);
   /* Tile pointers. */
-  const int64_t a_step = s->a_k_major ? 1 : p->lda, b_step = s->b_k_major ? 1 : p->ldb;
-  const float *B = tile.B + (col < tile.cols ? col : tile.cols - 1) * (s->b_k_major ? p->ldb : 1), *A = tile.A;
-  int64_t a_row[4], k;
-  int i, j;
-  SGEMM__UNROLL
-  for (i = 0; i < s->TM; i++)
-    a_row[i] = (row + i < tile.rows ? row + i : tile.rows - 1) * (s->a_k_major ? p->lda : 1);
+  sgemm__direct_source from = sgemm__direct_source_of(p, s, &tile, &own);
+  int64_t rest;
+  int i, j, v;
   /* Accumulators. */
   SGEMM__UNROLL
-  for (i = 0; i < s->TM; i++)
+  for (i = 0; i < s->TM * s->V; i++)
     acc[i] = 0.0f;
   /* Main loop. */
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
-  for (k = 0; k < p->k; k += s->BK, A += s->BK * a_step, B += s->BK * b_step) {
+  for (rest = p->k; rest > 0; rest -= s->BK) {
+    sgemm__direct_load(a, b, s, &from, rest);
     SGEMM__UNROLL
     for (j = 0; j < s->BK; j++) {
       SGEMM__UNROLL
-      for (i = 0; i < s->TM; i++)
-        a[j * s->TM + i] = k + j < p->k ? sgemm__load_global(A + a_row[i] + j * a_step) : 0.0f;
-      b[j] = k + j < p->k ? sgemm__load_global(B + j * b_step) : 0.0f;
-    }
-    SGEMM__UNROLL
-    for (j = 0; j < s->BK; j++) {
-      SGEMM__UNROLL
-      for (i = 0; i < s->TM; i++)
-        acc[i] = sgemm__fma(a[j * s->TM + i], b[j], acc[i]);
+      for (i = 0; i < s->TM; i++) {
+        SGEMM__UNROLL
+        for (v = 0; v < s->V; v++)
+          acc[i * s->V + v] = sgemm__fma(a[j * s->TM + i], b[j * s->V + v], acc[i * s->V + v]);
+      }
     }
   }
   /* Epilogue. */
   SGEMM__UNROLL
+  for (i = 0; i < s->TM * s->V; i++)
+    acc[i] = sgemm__scale(p, acc[i]);
+  if (p->beta != 0.0f)
+    sgemm__add_c_vectors(p, s->V, &tile, &own, 1, 0, s->TM, acc);
+  SGEMM__UNROLL
   for (i = 0; i < s->TM; i++)
-    sgemm__store_vector(p, 1, &tile, row + i, col, acc + i);
+    sgemm__store_vector(&unscaled, s->V, &tile, own.row + i, own.col, acc + i * s->V);
 }
 
 #define SGEMM__KERNEL_direct(stage, name, blocks, ...)                                                                 \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__args) {                                \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
     const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
-    float acc[TM], a[BK * TM], b[BK];                                                                                  \
+    float acc[TM * TN], a[BK * TM], b[BK * TN];                                                                        \
     sgemm__short_k(&args, &shape, acc, a, b);                                                                          \
   }
 #define SGEMM__DECLARE_direct(name) SGEMM__DECLARE(name, sgemm__args)
 #define SGEMM__RULES_direct(name)                                                                                      \
-  SGEMM__RULE(TM <= 4 && TN == 1 && V == 1 && bufs == 0 && slice_k == 1,                                               \
-              "a thread of direct computes up to 4 results of a column, without tiles", name)                          \
-  SGEMM__RULE(BN % 32 == 0 && BM == WM && BN == WN, "the lanes of a warp of direct have neighbouring columns", name)
+  SGEMM__RULE(TM <= 4 && TN == V && BK % V == 0 && bufs == 0 && slice_k == 1,                                          \
+              "a thread of direct computes up to 4 rows of V columns, without tiles", name)                            \
+  SGEMM__RULE(SGEMM__DIVIDES(BN / TN, 32) && BM == WM && BN == WN,                                                     \
+              "neighbouring lanes of direct have neighbouring columns", name)
 
 #endif /* SGEMM_STAGES_DIRECT_CUH */
