@@ -192,9 +192,8 @@ typedef struct transfer {
 } transfer;
 
 /* The transfer of an operand. T: results of a thread along MN. */
-
 static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_major) {
-  const int k_vectors = v->bufs >= 3 && SGEMM__K_VECTORS(T, v->BK, k_major);
+  const int k_vectors = v->bufs >= 3 && !v->copies_elements && SGEMM__K_VECTORS(T, v->BK, k_major);
   transfer x = {MN, k_major, k_vectors, v->V, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0};
   if (v->uses_tma) {
     x.box = SGEMM__BOX * (k_major ? MN : v->BK);
@@ -296,27 +295,28 @@ static void gemv_body(sgemm_variant variant) {
     gemv_elements(variant);
 }
 
-/* Counters of stage direct: TM elements of A, which are equal for all lanes, and one of B for TM FMAs. At edges all
-   lanes load, and the FMAs of k that do not exist multiply zeros. */
+/* Counters of stage direct: TM elements of A, which are equal for all lanes, and a vector of V elements of B for TM * V
+   FMAs: of V columns, or, K-major, of V consecutive k of each of V columns. At edges all lanes load single elements, and
+   the FMAs of k that do not exist multiply zeros. */
 static void direct_body(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size whole = {2 * v->BM, 3 * v->BN, 2 * v->BK}, edge = {v->BM + 1, 2 * v->BN - 3, v->BK + 3};
-  const int64_t lanes = whole.m * whole.n / v->TM, edge_lanes = 4 * v->threads;
+  const int64_t lanes = whole.m * whole.n / (v->TM * v->V), edge_lanes = 4 * v->threads;
   int ops;
   for (ops = NN; ops <= TT; ops++) {
     const sgemm_counts c = counts_of(variant, ops, whole, 0.0f), e = counts_of(variant, ops, edge, 0.0f);
     COUNT(v, ops, &c, fma_threads, whole.m * whole.n * whole.k);
-    COUNT(v, ops, &c, global_load_bytes, 4 * lanes * (v->TM + 1) * whole.k);
+    COUNT(v, ops, &c, global_load_bytes, 4 * lanes * (v->TM + v->V) * whole.k);
     COUNT(v, ops, &c, global_load_requests, lanes / 32 * (v->TM + 1) * whole.k);
-    COUNT(v, ops, &c, global_load_sectors, lanes / 32 * (v->TM + (ops % 2 ? 32 : 4)) * whole.k);
+    COUNT(v, ops, &c, global_load_sectors, lanes / 32 * (v->TM + (ops % 2 ? 32 : 4 * v->V)) * whole.k);
     COUNT(v, ops, &c, global_store_bytes, 4 * whole.m * whole.n);
-    COUNT(v, ops, &c, global_store_requests, whole.m * whole.n / 32);
+    COUNT(v, ops, &c, global_store_requests, whole.m * whole.n / (32 * v->V));
     COUNT(v, ops, &c, global_store_sectors, whole.m * whole.n / 8);
     COUNT(v, ops, &c, shared_load_bytes, 0);
     COUNT(v, ops, &c, shared_store_bytes, 0);
     COUNT(v, ops, &c, barriers, 0);
-    COUNT(v, ops, &e, fma_threads, edge_lanes * v->TM * 2 * v->BK);
-    COUNT(v, ops, &e, global_load_bytes, 4 * edge_lanes * (v->TM + 1) * edge.k);
+    COUNT(v, ops, &e, fma_threads, edge_lanes * v->TM * v->V * 2 * v->BK);
+    COUNT(v, ops, &e, global_load_bytes, 4 * edge_lanes * (v->TM + v->V) * edge.k);
     COUNT(v, ops, &e, global_store_bytes, 4 * edge.m * edge.n);
   }
 }

@@ -219,10 +219,11 @@ class Numbers(LadderTest):
             self.assertAlmostEqual(float(gemv[name]["global_flop_per_byte"]), 0.5 / sectors, places=5, msg=name)
             self.assertAlmostEqual(float(gemv[name]["shared_flop_per_byte"]), 256 / sums, places=5, msg=name)
             del rows[name]
-        # gemv with V = 1 loads an element of the vector for each element of the matrix, direct one for TM.
+        # gemv with V = 1 loads an element of the vector for each element of the matrix. A thread of direct loads TM + TN
+        # elements for TM * TN results.
         for name in [name for name in rows if "_direct_" in name or "_gemv_" in name]:
-            TM = int(re.search(r"_(\d+)x\d+$", name).group(1))
-            self.assertAlmostEqual(float(rows.pop(name)["global_loads_per_result"]), 64 * (1 + 1 / TM), msg=name)
+            TM, TN = map(int, re.search(r"_(\d+)x(\d+)$", name).groups())
+            self.assertAlmostEqual(float(rows.pop(name)["global_loads_per_result"]), 64 * (1 / TM + 1 / TN), msg=name)
         for name, row in rows.items():
             BM, BN, BK, TM, TN = map(int, re.search(r"_(\d+)x(\d+)x(\d+)_(\d+)x(\d+)$", name).groups())
             k = max(64, BK)

@@ -222,8 +222,8 @@ Test(launches, one_kernel) {
   f.p.order = SGEMM_COL_MAJOR; /* operands and ops are exchanged */
   f.p.lda = 131, f.p.ldb = 77, f.p.ldc = 133;
   f.p.op_a = SGEMM_T, f.p.lda = 40;
-  plan = plan_of(SGEMM_async_64x64x8_8x4, &f);
-  compare(&f, &plan, "sgemm_async_64x64x8_8x4_tt");
+  plan = plan_of(SGEMM_async_64x128x8_8x8, &f);
+  compare(&f, &plan, "sgemm_async_64x128x8_8x8_tt");
   fixture_free(&f);
 }
 

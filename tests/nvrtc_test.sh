@@ -75,7 +75,8 @@ common="sgemm_apply_epilogue sgemm_pack sgemm_reduce_columns sgemm_reduce_direct
 common+=" sgemm_reduce_split_k sgemm_reduce_stream_k"
 compiled "one stage" "$common sgemm_tiled_16x16x16_1x1 sgemm_tiled_32x32x32_1x1" --gpu-architecture=compute_90 \
   -DSGEMM_STAGE=tiled
-compiled "one part" "sgemm_direct_16x32x4_4x1 sgemm_direct_4x32x8_1x1" --gpu-architecture=compute_90 -DSGEMM_PART=direct
+compiled "one part" "sgemm_direct_16x128x4_4x4 sgemm_direct_16x32x4_4x1 sgemm_direct_4x32x8_1x1" \
+  --gpu-architecture=compute_90 -DSGEMM_PART=direct
 compiled "part host" "$common" --gpu-architecture=compute_90a -DSGEMM_PART=host
 compiled "doublebuffered is not in production from sm_80 on" "" --gpu-architecture=compute_80 \
   -DSGEMM_PART=doublebuffered

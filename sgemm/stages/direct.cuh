@@ -47,27 +47,25 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
 
 /* ---- Stage direct: short k --------------------------------------------------------------------------------------- */
 
-/* The elements of op(A) and op(B) that a thread of direct multiplies for each k: TM rows and V columns. Rows and columns
-   beyond an edge are replaced by the last that exists; their results are not stored. */
+/* Where a thread of direct loads: TM rows of op(A) and V columns of op(B). Rows and columns beyond an edge are replaced by
+   the last that exists; their results are not stored. */
 typedef struct sgemm__direct_source {
-  const float *A, *B;         /* op(A) and op(B) at the tile's first row and column, and the next k */
-  int64_t a_row[4], b_col[4]; /* floats from A to each row, from B to each column */
-  int64_t a_step, b_step;     /* floats from one k to the next */
-  int b_vectors;              /* 1: four columns, or four k, of B are a float4 at a multiple of 16 bytes */
+  const float *row[4], *column[4]; /* the next k of each row and column */
+  int64_t a_step, b_step;          /* floats from one k to the next */
+  int b_vectors;                   /* 1: four columns, or four k, of B are a float4 at a multiple of 16 bytes */
 } sgemm__direct_source;
 
 SGEMM__DEVICE sgemm__direct_source sgemm__direct_source_of(const sgemm__args *p, const sgemm__shape *s,
                                                            const sgemm__tile *tile, const sgemm__thread_tile *own) {
   sgemm__direct_source from;
   int i;
-  from.A = tile->A;
-  from.B = tile->B;
   SGEMM__UNROLL
   for (i = 0; i < s->TM; i++)
-    from.a_row[i] = (own->row + i < tile->rows ? own->row + i : tile->rows - 1) * (s->a_k_major ? p->lda : 1);
+    from.row[i] = tile->A + (own->row + i < tile->rows ? own->row + i : tile->rows - 1) * (s->a_k_major ? p->lda : 1);
   SGEMM__UNROLL
   for (i = 0; i < s->V; i++)
-    from.b_col[i] = (own->col + i < tile->cols ? own->col + i : tile->cols - 1) * (s->b_k_major ? p->ldb : 1);
+    from.column[i] = tile->B +
+                     (own->col + i < tile->cols ? own->col + i : tile->cols - 1) * (s->b_k_major ? p->ldb : 1);
   from.a_step = s->a_k_major ? 1 : p->lda;
   from.b_step = s->b_k_major ? 1 : p->ldb;
   from.b_vectors = s->V == 4 && (uintptr_t)tile->B % 16 == 0 && p->ldb % 4 == 0 &&
@@ -85,19 +83,19 @@ SGEMM__DEVICE void sgemm__direct_load(float *a, float *b, const sgemm__shape *s,
   for (j = 0; j < s->BK; j++) {
     SGEMM__UNROLL
     for (i = 0; i < s->TM; i++)
-      a[j * s->TM + i] = j < rest ? sgemm__load_global(from->A + from->a_row[i] + j * from->a_step) : 0.0f;
+      a[j * s->TM + i] = j < rest ? sgemm__load_global(from->row[i] + j * from->a_step) : 0.0f;
   }
   if (from->b_vectors && rest >= s->BK && !s->b_k_major) {
     SGEMM__UNROLL
     for (j = 0; j < s->BK; j++)
-      sgemm__load_global4(b + j * 4, from->B + from->b_col[0] + j * from->b_step);
+      sgemm__load_global4(b + j * 4, from->column[0] + j * from->b_step);
   } else if (from->b_vectors && rest >= s->BK) {
     SGEMM__UNROLL
     for (j = 0; j < s->BK; j += 4) {
       SGEMM__UNROLL
       for (v = 0; v < V; v++) {
         float r[4];
-        sgemm__load_global4(r, from->B + from->b_col[v] + j);
+        sgemm__load_global4(r, from->column[v] + j);
         SGEMM__UNROLL
         for (i = 0; i < 4; i++)
           b[(j + i) * V + v] = r[i];
@@ -108,12 +106,16 @@ SGEMM__DEVICE void sgemm__direct_load(float *a, float *b, const sgemm__shape *s,
     for (j = 0; j < s->BK; j++) {
       SGEMM__UNROLL
       for (v = 0; v < V; v++)
-        b[j * V + v] = j < rest ? sgemm__load_global(from->B + from->b_col[v] + j * from->b_step) : 0.0f;
+        b[j * V + v] = j < rest ? sgemm__load_global(from->column[v] + j * from->b_step) : 0.0f;
     }
   }
   sgemm__converge();
-  from->A += s->BK * from->a_step;
-  from->B += s->BK * from->b_step;
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM; i++)
+    from->row[i] += s->BK * from->a_step;
+  SGEMM__UNROLL
+  for (v = 0; v < V; v++)
+    from->column[v] += s->BK * from->b_step;
 }
 
 /* The body of direct. A thread computes TM rows of V columns. The operands of BK k load before the first is used. So do
@@ -137,6 +139,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
+  SGEMM__UNROLL_BY(1)
   for (rest = p->k; rest > 0; rest -= s->BK) {
     sgemm__direct_load(a, b, s, &from, rest);
     SGEMM__UNROLL
