@@ -60,7 +60,7 @@ static const sgemm__calibration sgemm__h200 = {
   169,      /* read_c */
   146,      /* read_ahead */
   10.4,     /* unaligned_c */
-  1272,     /* gemv_guarded */
+  1400,     /* gemv_guarded */
   36,       /* scattered_c */
   0.21,     /* segment */
   326,      /* block */
