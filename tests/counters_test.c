@@ -736,7 +736,7 @@ Test(spec, loads_per_result, .fini = compared_something) {
   const int64_t terms = s.m * s.n * s.k;
   int i, ops;
   for (i = 0; i < (int)(sizeof variants / sizeof *variants); i++)
-    for (ops = NN; ops <= TT; ops++) {
+    for (ops = NN; ops <= (reduced() ? NN : TT); ops++) {
       const sgemm_variant variant = variant_of(variants[i].stage, variants[i].BM, variants[i].BN, 0, variants[i].TM,
                                                variants[i].TN);
       const sgemm_variant_info *v = sgemm_variant_get(variant);

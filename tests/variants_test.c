@@ -306,16 +306,18 @@ static void uneven_clusters(sgemm_variant variant) {
 }
 
 /* Every cluster_k, and several split_k, that the variant supports, each on each shape, or, with BK = 1024, on every second
-   one: these two variants of gemv would take half of the time of all of its tests. The quick tier has every fifth case, and
-   every eleventh with BK from 256 on, where a case takes longest. */
+   one: these two variants of gemv would take half of the time of all of its tests. Mutants run with every fifth case, the
+   quick tier has every seventh: every eleventh with BK from 256 on, and every 17th with BK = 1024, where a case takes
+   longest. */
 static void plans(sgemm_variant variant) {
   static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const int step = !quick_tier() ? 5 : v->BK >= 1024 ? 17 : v->BK >= 256 ? 11 : 7;
   int cluster_k, i, shape, c = 0;
   for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k *= 2)
     for (i = 0; i < (can_split(v) ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
-        if (reduced() ? c % (quick_tier() && v->BK >= 256 ? 11 : 5) == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
+        if (reduced() ? c % step == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
           plan_case(variant, cluster_k, splits[i], shape, c);
   if (v->uses_tma && can_split(v))
     stream_k_tiles(variant);
