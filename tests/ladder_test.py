@@ -469,6 +469,7 @@ class Wrong(LadderTest):
         self.check(program, lambda error: error == float("inf"))
 
 
+@unittest.skipIf(SANITIZED, "the CPU model computes suites here, which takes minutes with sanitizers")
 class Gpu(LadderTest):
     """The GPU functions of the ladder, on the GPU of tests/fake_gpu.c."""
 
