@@ -306,9 +306,9 @@ static void uneven_clusters(sgemm_variant variant) {
 }
 
 /* Every cluster_k, and several split_k, that the variant supports, each on each shape, or, with BK = 1024, on every second
-   one: these two variants of gemv would take half of the time of all of its tests. Mutants run with every fifth case, the
-   quick tier has every seventh: every eleventh with BK from 256 on, and every 17th with BK = 1024, where a case takes
-   longest. */
+   one: these two variants of gemv would take half of the time of all of its tests. Mutants run with every fifth case.
+   The quick tier has every seventh, with BK from 256 on every eleventh, and with BK = 1024, where a case takes longest,
+   every 17th. */
 static void plans(sgemm_variant variant) {
   static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);

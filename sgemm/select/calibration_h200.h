@@ -1,6 +1,7 @@
 /* sgemm/select/calibration_h200.h: the calibration constants of the estimate, for an NVIDIA H200. The tool tune
-   measures plans on a GPU, fits these constants to their times and writes the lines between BEGIN and END. The fit of
-   these values: docs/notebook/selection.md, "Short k and unaligned rows".
+   measures plans on a GPU, fits these constants to their times and writes the lines between BEGIN and END.
+   docs/notebook/selection.md, "Short k and unaligned rows", tells to which times these values are fitted, and that
+   gemv_guarded was set by hand.
 
    Constants are bound to their variant by name. An entry whose name is no variant, a second entry for a variant and a
    variant without an entry do not compile. A variant that has not been measured is in SGEMM_ESTIMATED instead. */
