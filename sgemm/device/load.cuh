@@ -188,7 +188,8 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
 
 /* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros; with
    depth <= 0 there is no tile, and nothing is copied. The code has predicates in place of branches, so that ptxas issues
-   the copies among the FMAs of the step that follows. */
+   the copies among the FMAs of the step that follows. The predicate of a copy is in its asm statement: from an `if` nvcc
+   may make a branch around all copies. */
 SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t depth) {
   const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
   const int count = (elements + per_access - 1) / per_access, rest = depth < l->BK ? (int)depth : l->BK;
@@ -202,8 +203,8 @@ SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t
     float *to = shared - back + sgemm__shared_offset(l->MN, l->BK, 0, l->mn + mn, l->k + k);
     SGEMM__UNROLL
     for (v = 0; v < l->V; v++)
-      if (copies)
-        sgemm__copy(to + v * lanes, p + v * lanes, l->mn - back + mn + v * lanes < l->limit && l->k + k < rest);
+      sgemm__copy_when(copies, to + v * lanes, p + v * lanes,
+                       l->mn - back + mn + v * lanes < l->limit && l->k + k < rest);
   }
   sgemm__converge();
   l->next += l->k_major ? l->BK : l->BK * l->ld;

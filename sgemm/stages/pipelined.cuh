@@ -37,6 +37,12 @@ SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, float *buffer, sgemm
   sgemm__copy_commit();
 }
 
+/* The buffer of the ring after buffer `at`. */
+SGEMM__DEVICE float *sgemm__buffer_after(const sgemm__shape *s, float *shared, float *at) {
+  const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
+  return at == shared + (s->bufs - 1) * buffer ? shared : at + buffer;
+}
+
 /* Loads the fragments of step `step` of the thread's sliced-K group from a buffer. first_k: k of step 0 in the tile.
    With k_vectors every fourth step loads, for four steps. */
 SGEMM__DEVICE void sgemm__load_step(float *a, float *b, const sgemm__shape *s, const sgemm__thread_tile *own,
@@ -89,7 +95,8 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
    flight. The fragments of a step load while the step before is multiplied, from the end of one tile to the next too.
    Before the last step of a tile each thread waits for its own copies of the next tile. After the one barrier per tile
    the next tile is complete, and no thread reads this tile any more, because the fragments of its last step are in
-   registers. */
+   registers. Copies of single elements follow the loads of the next step's fragments: behind so many copies these loads
+   would wait (docs/notebook/selection.md, "Guarded copies"). */
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                     float *a, float *b) {
   const sgemm__args *p = &args->gemm;
@@ -154,17 +161,21 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     SGEMM__UNROLL
     for (step = 0; step < steps; step++) {
       const int next = (step + 1) % steps;
-      if (step == 0) {
+      if (step == 0 && !s->elements) {
         sgemm__copy_tiles(s, into, &load_a, &load_b, ahead);
-        into = into == shared + (s->bufs - 1) * buffer ? shared : into + buffer;
+        into = sgemm__buffer_after(s, shared, into);
       }
       if (next == 0) {
         sgemm__copy_wait(s->bufs - 2);
         sgemm__barrier();
-        from = from == shared + (s->bufs - 1) * buffer ? shared : from + buffer;
+        from = sgemm__buffer_after(s, shared, from);
       }
       if (prefetch || next > 0 || rest > s->BK)
         sgemm__load_step(a, b, s, &own, from, first_k, next);
+      if (step == 0 && s->elements) {
+        sgemm__copy_tiles(s, into, &load_a, &load_b, ahead);
+        into = sgemm__buffer_after(s, shared, into);
+      }
       sgemm__multiply_step(acc, a, b, s, step);
     }
   }
