@@ -394,7 +394,7 @@ typedef struct sgemm_plan {
   sgemm_variant variant; /* the strict variant, or the fallback of a tensor plan; SGEMM_VARIANT_NONE: no plan fits */
   sgemm_tensor_variant tensor;          /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
   sgemm_tensor_variant tensor_fallback; /* the full-range fallback; SGEMM_TENSOR_VARIANT_NONE: strict fp32 at once */
-  int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1, 2, 4, 8 (sm_90) */
+  int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1 to 8 (sm_90) */
   int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
   int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
   int repack_a, repack_b; /* TMA: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */

@@ -111,7 +111,7 @@
   X(async,            32,  32,  8,  8,  4,  32,  32, 4, 3, 1,16,89, "batches of small matrices: one warp a block")     \
   X(async,            64, 128,  8, 16,  4,  16, 128, 1, 3, 1, 4, 1, "short k, unaligned C: a warp stores rows of 128") \
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1,89, "about one tile an SM at 1024 x 1024")             \
-  X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2, 1, "about two tiles an SM at 1024 x 1024")            \
+  X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2,89, "about two tiles an SM at 1024 x 1024")            \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2,89, "about one tile an SM at 512 x 512")               \
   X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
   X(splitk,           64,  64, 16,  8,  4,  32,  32, 4, 4, 2, 2, 1, "long k, any alignment: copies among the FMAs")     \

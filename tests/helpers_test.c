@@ -689,7 +689,8 @@ static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const 
 /* The device can run every selected plan: sgemm_run_plan() accepts it, and sgemm_run() launches it. */
 Test(selection, selected_plans_run) {
   static const int64_t workspaces[] = {0, 32 << 20};
-  int seen_cluster_k = 0, seen_split_k = 0, seen_stream_k = 0, seen_repack_b = 0, which, w, i;
+  unsigned seen_cluster_k = 0; /* bit c: a plan with cluster_k c */
+  int seen_split_k = 0, seen_stream_k = 0, seen_repack_b = 0, which, w, i;
   set_compiled(SGEMM_STAGE_ANY);
   for (which = 0; which < DEVICES; which++)
     for (w = 0; w < 2; w++)
@@ -703,8 +704,8 @@ Test(selection, selected_plans_run) {
         plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
         v = sgemm_variant_get(plan.variant);
         cr_assert(v != NULL && plan.split_k >= 1 && plan.stream_k >= 0, "shape %d, device %d", i, which);
-        cr_assert(plan.cluster_k == 1 || (d.code_arch >= 90 && v->cluster_split_k &&
-                                          (plan.cluster_k == 2 || plan.cluster_k == 4 || plan.cluster_k == 8)),
+        cr_assert(plan.cluster_k == 1 ||
+                      (d.code_arch >= 90 && v->cluster_split_k && plan.cluster_k > 1 && plan.cluster_k <= 8),
                   "shape %d, device %d: %s with cluster_k %d", i, which, v->name, plan.cluster_k);
         cr_assert(plan.split_k == 1 || (workspaces[w] > 0 && sgemm__can_split_k(v) && !v->uses_tma),
                   "shape %d, device %d: %s with split_k %d", i, which, v->name, plan.split_k);
@@ -722,13 +723,13 @@ Test(selection, selected_plans_run) {
         status = sgemm_run(&p, NULL);
         cr_assert(status == SGEMM_SUCCESS, "shape %d, device %d: status %d", i, which, status);
         check_launches(&p, &plan, "sgemm_run", i, which);
-        seen_cluster_k += plan.cluster_k > 1;
+        seen_cluster_k |= 1u << plan.cluster_k;
         seen_split_k += plan.split_k > 1;
         seen_stream_k += plan.stream_k > 1;
         seen_repack_b += plan.repack_b;
       }
-  cr_assert(seen_cluster_k > 0 && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
-            "plans with cluster_k %d, split_k %d, stream_k %d, repack_b %d", seen_cluster_k, seen_split_k,
+  cr_assert(seen_cluster_k == 0x1fe && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
+            "cluster sizes 0x%x; plans with split_k %d, stream_k %d, repack_b %d", seen_cluster_k, seen_split_k,
             seen_stream_k, seen_repack_b);
 }
 

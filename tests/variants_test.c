@@ -294,7 +294,7 @@ static void many_partitions(sgemm_variant variant) {
 
 /* The blocks of a cluster have different numbers of k-steps, so that they end in different buffers; one has none. */
 static void uneven_clusters(sgemm_variant variant) {
-  static const int steps[] = {3, 5, 7, 6}, clusters[] = {2, 4, 4, 8};
+  static const int steps[] = {3, 5, 7, 6}, clusters[] = {2, 4, 3, 8};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int i;
   for (i = 0; i < 4; i++) {
@@ -305,17 +305,17 @@ static void uneven_clusters(sgemm_variant variant) {
   }
 }
 
-/* Every cluster_k, and several split_k, that the variant supports, each on each shape, or, with BK = 1024, on every second
-   one: these two variants of gemv would take half of the time of all of its tests. Mutants run with every fifth case.
-   The quick tier has every seventh, with BK from 256 on every eleventh, and with BK = 1024, where a case takes longest,
-   every 17th. */
+/* Every cluster_k that the variant supports, with several split_k where it is a power of two, each on each shape, or, with
+   BK = 1024, on every second one: these two variants of gemv would take half of the time of all of its tests. Mutants
+   run with every fifth case. The quick tier has every seventh, with BK from 256 on every eleventh, and with BK = 1024,
+   where a case takes longest, every 17th. */
 static void plans(sgemm_variant variant) {
   static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const int step = !quick_tier() ? 5 : v->BK >= 1024 ? 17 : v->BK >= 256 ? 11 : 7;
   int cluster_k, i, shape, c = 0;
-  for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k *= 2)
-    for (i = 0; i < (can_split(v) ? 4 : 1); i++)
+  for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k++)
+    for (i = 0; i < (can_split(v) && (cluster_k & (cluster_k - 1)) == 0 ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (reduced() ? c % step == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
           plan_case(variant, cluster_k, splits[i], shape, c);

@@ -49,7 +49,7 @@ static inline int plans_of_tma(sgemm_variant variant, const sgemm_params *p, con
   return even >= 2 && even != slots ? plans_add(plans, count, plan, p, device) : count;
 }
 
-/* The plans of any other variant: cluster sizes, and split-K up to four blocks per SM. */
+/* The plans of any other variant: cluster sizes up to 16 blocks per SM, and, for powers of two, split-K up to four. */
 static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                   sgemm_plan *plans) {
   static const int split_k[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
@@ -59,13 +59,16 @@ static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, 
                        (double)args.batch;
   sgemm_plan plan = sgemm__plain_plan(variant);
   int i, count = 0;
-  for (plan.cluster_k = 1; plan.cluster_k <= 8; plan.cluster_k *= 2)
-    for (i = 0; i < (int)(sizeof split_k / sizeof *split_k); i++) {
+  for (plan.cluster_k = 1; plan.cluster_k <= SGEMM__CLUSTER_LIMIT; plan.cluster_k++) {
+    const int power_of_two = (plan.cluster_k & (plan.cluster_k - 1)) == 0;
+    for (i = 0; i < (power_of_two ? (int)(sizeof split_k / sizeof *split_k) : 1); i++) {
       const int parts = plan.cluster_k * split_k[i]; /* parts of a tile's k */
+      const double most = split_k[i] == 1 ? 16.0 : 4.0;
       plan.split_k = split_k[i];
-      if (parts == 1 || (tiles * parts <= 4.0 * device->multiprocessors && parts * sgemm__least_k(v) <= (double)p->k))
+      if (parts == 1 || (tiles * parts <= most * device->multiprocessors && parts * sgemm__least_k(v) <= (double)p->k))
         count = plans_add(plans, count, plan, p, device);
     }
+  }
   return count;
 }
 

@@ -269,12 +269,12 @@ sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, 
 }
 
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
-  enum { CLUSTER_LIMIT = 8, MARGIN = 2 }; /* maximum blocks of a cluster; k of each in multiples of its least k */
+  enum { MARGIN = 2 }; /* k of each block of a cluster, at least, in multiples of its least k */
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   sgemm_device device;
   sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
   if (p != NULL && v != NULL && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {
-    plan.cluster_k = CLUSTER_LIMIT;
+    plan.cluster_k = SGEMM__CLUSTER_LIMIT;
     while (plan.cluster_k > 1 &&
            (MARGIN * plan.cluster_k * sgemm__least_k(v) > (double)p->k || !sgemm__possible(&plan, &device)))
       plan.cluster_k /= 2;

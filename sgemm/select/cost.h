@@ -13,6 +13,7 @@
 #define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
 #define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
 #define SGEMM__COST_CLUSTER_IDLE 11.0   /* SMs for each that clusters leave idle (selection.md, "Where clusters run") */
+#define SGEMM__GPC_SMS 16               /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
@@ -263,27 +264,39 @@ enum { SGEMM__BALANCED_CLUSTER = 4 };
    (H200). */
 enum { SGEMM__PACKED_CLUSTER = 8 };
 
-/* SMs that have blocks while clusters of a size fill the GPU. A cluster runs within one GPC of about 16 SMs. With one
-   block on an SM, an H200 runs 30 clusters of 4 or 15 of 8 at a time, on 120 of its 132 SMs. With several, clusters of 4
-   leave few SMs idle; the square of the blocks approximates how few. */
-static inline double sgemm__cluster_sms(int cluster, int resident, const sgemm__problem *q) {
+/* Blocks that run at a time, with per_sm blocks on an SM, in clusters of a size. A cluster runs within one GPC of about 16
+   SMs, and 12 of the 132 SMs of an H200 have no place in one: with one block on an SM it runs 30 clusters of 4, or 15 of 8.
+   A GPC has only whole clusters: with one block on an SM it runs 2 of 6, on 12 of its SMs, or 2 of 7. With several blocks
+   on an SM, clusters of 4 leave few SMs idle; the square of the blocks approximates how few. */
+static inline double sgemm__cluster_slots(int cluster, int per_sm, const sgemm__problem *q) {
   const double idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE);
-  return cluster < SGEMM__BALANCED_CLUSTER    ? q->sms
-         : cluster == SGEMM__BALANCED_CLUSTER ? q->sms - idle / (resident * resident)
-                                              : q->sms - idle;
+  const int in_gpc = SGEMM__GPC_SMS * per_sm / cluster * cluster; /* blocks of whole clusters */
+  return cluster <= 2                         ? q->sms * per_sm
+         : cluster == SGEMM__BALANCED_CLUSTER ? q->sms * per_sm - idle / per_sm
+                                              : (q->sms - idle) / SGEMM__GPC_SMS * in_gpc;
+}
+
+/* Blocks on the busiest SM while `blocks` blocks run, not more than run at a time. */
+static inline double sgemm__busiest(double blocks, int cluster, int resident, const sgemm__problem *q) {
+  int per_sm = 1;
+  if (cluster <= 2)
+    return sgemm__ceil(blocks * q->per_sm - 1e-9); /* 1e-9 exceeds the rounding error of per_sm */
+  while (per_sm < resident && sgemm__cluster_slots(cluster, per_sm, q) < blocks)
+    per_sm++;
+  return blocks > 0.0 ? per_sm : 0.0;
 }
 
 static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q) {
   const int cluster = plan->cluster_k, stream_k = plan->stream_k > 1;
-  const double sms = sgemm__cluster_sms(cluster, r->v->resident, q);
+  const double slots = sgemm__cluster_slots(cluster, r->v->resident, q);
   sgemm__waves w;
   w.blocks = r->tiles * cluster * plan->split_k;
   w.steps = sgemm__ceil(r->steps / (cluster * plan->split_k));
   w.k = sgemm__is_elementwise(r->v) ? sgemm__ceil(q->k / (cluster * plan->split_k)) : w.steps * r->v->BK;
-  w.wave = stream_k ? plan->stream_k : sgemm__larger(sms * r->v->resident, cluster);
+  w.wave = stream_k ? plan->stream_k : sgemm__larger(slots, cluster);
   w.full = (double)(int64_t)(w.blocks / w.wave);
   w.left = w.blocks - w.full * w.wave;
-  w.busiest = sgemm__ceil(w.left / sms - 1e-9); /* 1e-9 exceeds the rounding error of sms */
+  w.busiest = sgemm__busiest(w.left, cluster, r->v->resident, q);
   if (cluster == SGEMM__PACKED_CLUSTER && w.full > 0.0 && w.left > 0.0)
     w.busiest = r->v->resident;
   w.units = stream_k && w.left > 0.0 ? 1.0 + ((int64_t)w.wave % (int64_t)w.left > 0) : 1.0;
