@@ -52,7 +52,7 @@ static const problem problems[] = {
   {"async",                 ROW, SGEMM_T, SGEMM_T, SGEMM_STRICT,      190, 210,   90, 1, 0, 0,
    SGEMM_async_64x64x8_8x8, 1, 1, 0, STRICT},
   {"split-K",               ROW, SGEMM_N, SGEMM_T, SGEMM_STRICT,       90,  70, 2100, 1, 0, 2,
-   SGEMM_splitk_64x64x32_8x4, 1, 5, 0, STRICT},
+   SGEMM_splitk_64x64x16_8x4, 1, 5, 0, STRICT},
   {"clusters",              ROW, SGEMM_T, SGEMM_N, SGEMM_STRICT,       90,  70, 2100, 1, 0, 0,
    SGEMM_splitk_32x32x64_4x4, 4, 1, 0, STRICT},
   {"tma",                   ROW, SGEMM_N, SGEMM_T, SGEMM_STRICT,      300, 260,  200, 1, 4, 0,
@@ -60,11 +60,11 @@ static const problem problems[] = {
   {"tma, packing, stream-K",ROW, SGEMM_T, SGEMM_N, SGEMM_STRICT,      310, 250,  333, 1, 1, 2,
    SGEMM_tma_64x64x32_16x8, 1, 1, 50, STRICT},
   {"wgmma, full range",     ROW, SGEMM_N, SGEMM_N, SGEMM_TENSOR,      310, 250,  700, 1, 1, 0,
-   SGEMM_splitk_64x64x32_8x4, 1, 2, 0, SGEMM_wgmma_fp16x3_128x64, SGEMM_wgmma_bf16x6_128x64},
+   SGEMM_splitk_64x64x16_8x4, 1, 2, 0, SGEMM_wgmma_fp16x3_128x64, SGEMM_wgmma_bf16x6_128x64},
   {"bf16x6",                COL, SGEMM_N, SGEMM_T, SGEMM_TENSOR_FULL, 270, 310,  290, 1, 2, 1,
    SGEMM_async_64x64x8_8x8, 1, 1, 0, SGEMM_wgmma_bf16x6_128x128, SGEMM_TENSOR_VARIANT_NONE},
   {"mma",                   ROW, SGEMM_T, SGEMM_T, SGEMM_TENSOR,      310, 250,  333, 1, 1, 0,
-   SGEMM_splitk_64x64x32_8x4, 1, 1, 0, SGEMM_mma_fp16x3_128x128, SGEMM_TENSOR_VARIANT_NONE},
+   SGEMM_splitk_64x64x16_8x4, 1, 1, 0, SGEMM_mma_fp16x3_128x128, SGEMM_TENSOR_VARIANT_NONE},
 };
 // clang-format on
 enum { PROBLEMS = sizeof problems / sizeof *problems };
