@@ -294,11 +294,11 @@ static void many_partitions(sgemm_variant variant) {
 
 /* The blocks of a cluster have different numbers of k-steps, so that they end in different buffers; one has none. */
 static void uneven_clusters(sgemm_variant variant) {
-  static const int steps[] = {3, 5, 7, 6}, clusters[] = {2, 4, 3, 8};
+  static const int steps[] = {3, 5, 7, 6, 7}, clusters[] = {2, 4, 4, 8, 3};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   int i;
-  for (i = 0; i < 4; i++) {
-    problem q = problem_of(variant, OPS[i][0], OPS[i][1], v->BM + 3, 5, steps[i] * v->BK - 4, EXACT);
+  for (i = 0; i < 5; i++) {
+    problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v->BM + 3, 5, steps[i] * v->BK - 4, EXACT);
     q.p.beta = 2.0f;
     problem_plan(&q, clusters[i], 1);
     CHECK(problem_solve(&q, schedule(0)));

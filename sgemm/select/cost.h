@@ -13,7 +13,7 @@
 #define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
 #define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
 #define SGEMM__COST_CLUSTER_IDLE 11.0   /* SMs for each that clusters leave idle (selection.md, "Where clusters run") */
-#define SGEMM__GPC_SMS 16               /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
+#define SGEMM__COST_GPC_SMS 16          /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
@@ -267,13 +267,13 @@ enum { SGEMM__PACKED_CLUSTER = 8 };
 /* Blocks that run at a time, with per_sm blocks on an SM, in clusters of a size. A cluster runs within one GPC of about 16
    SMs, and 12 of the 132 SMs of an H200 have no place in one: with one block on an SM it runs 30 clusters of 4, or 15 of 8.
    A GPC has only whole clusters: with one block on an SM it runs 2 of 6, on 12 of its SMs, or 2 of 7. With several blocks
-   on an SM, clusters of 4 leave few SMs idle; the square of the blocks approximates how few. */
+   on an SM, clusters of 4 leave fewer slots empty: the idle SMs over the blocks on an SM approximate how many. */
 static inline double sgemm__cluster_slots(int cluster, int per_sm, const sgemm__problem *q) {
   const double idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE);
-  const int in_gpc = SGEMM__GPC_SMS * per_sm / cluster * cluster; /* blocks of whole clusters */
+  const int in_gpc = SGEMM__COST_GPC_SMS * per_sm / cluster * cluster; /* blocks of whole clusters */
   return cluster <= 2                         ? q->sms * per_sm
          : cluster == SGEMM__BALANCED_CLUSTER ? q->sms * per_sm - idle / per_sm
-                                              : (q->sms - idle) / SGEMM__GPC_SMS * in_gpc;
+                                              : (q->sms - idle) / SGEMM__COST_GPC_SMS * in_gpc;
 }
 
 /* Blocks on the busiest SM while `blocks` blocks run, not more than run at a time. */
