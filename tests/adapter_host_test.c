@@ -408,23 +408,46 @@ Test(progress, counts) {
   release(&q);
 }
 
+/* A call that is cancelled in the callback of tile `stop_at`, with `memory` bytes on the device, 0 for the default. */
+static problem cancelled(int64_t stop_at, int64_t memory) {
+  record r;
+  problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
+  int status;
+  memset(&r, 0, sizeof r);
+  r.stop_at = stop_at;
+  q.o.progress = progress;
+  q.o.context = &r;
+  q.o.memory_bytes = memory;
+  make(&q);
+  status = run(&q);
+  cr_assert(status == (stop_at < 12 ? (int)SGEMM_HOST_CANCELLED : (int)SGEMM_SUCCESS));
+  cr_assert(r.calls == stop_at, "called again after it cancelled");
+  return q;
+}
+
 /* After a cancel the tiles on their way are out, no others are begun, and the next call works. */
 Test(progress, cancels) {
   int64_t stop_at;
   for (stop_at = 1; stop_at <= 12; stop_at++) {
-    record r;
-    problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
-    int status;
-    memset(&r, 0, sizeof r);
-    r.stop_at = stop_at;
-    q.o.progress = progress;
-    q.o.context = &r;
-    make(&q);
-    status = run(&q);
-    cr_assert(status == (stop_at < 12 ? (int)SGEMM_HOST_CANCELLED : (int)SGEMM_SUCCESS));
-    cr_assert(r.calls == stop_at, "called again after it cancelled");
+    problem q = cancelled(stop_at, 0);
     cr_assert(q.r.tiles_done >= stop_at && q.r.tiles_done <= stop_at + 3);
     cr_assert(q.r.lines_done <= 75 && (q.r.tiles_done < 4 || q.r.lines_done >= 32));
+    check_lines(&q, q.r.lines_done);
+    release(&q);
+  }
+  nothing_is_left();
+}
+
+/* With memory for one result no tile is on its way while another goes out, so that the finished tiles and lines follow
+   from the tile of the cancel, in rows of four tiles of 32 lines. */
+Test(progress, cancels_with_one_result) {
+  int64_t stop_at;
+  for (stop_at = 1; stop_at <= 12; stop_at++) {
+    problem q = cancelled(stop_at, 16 * 1024);
+    const int64_t lines = stop_at == 12 ? 75 : stop_at / 4 * 32;
+    cr_assert(q.r.block_m == 32 && q.r.block_n == 32, "%lld x %lld", (long long)q.r.block_m, (long long)q.r.block_n);
+    cr_assert(q.r.tiles_done == stop_at, "%lld tiles", (long long)q.r.tiles_done);
+    cr_assert(q.r.lines_done == lines, "%lld lines, not %lld", (long long)q.r.lines_done, (long long)lines);
     check_lines(&q, q.r.lines_done);
     release(&q);
   }
