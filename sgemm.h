@@ -44,14 +44,16 @@
      - Row-major: element (i, j) of a matrix with leading dimension ld is at i * ld + j. ld >= the stored row's length;
        padding is never used and never written. Column-major: sgemm_params_init_col(), sgemm_cblas().
      - m, n, k are any 64-bit sizes >= 0; pointers need 4-byte alignment only (16 bytes and ld % 4 == 0 are faster).
-     - beta = 0: C is not read, so NaN in C cannot reach the result. alpha = 0 or k = 0: A and B are not read and
-       C = beta * C. Quick return: with m = 0, n = 0 or batch = 0, or with beta = 1 and alpha = 0 or k = 0, a call with
-       valid arguments succeeds, reads and writes nothing, and all pointers may be NULL.
+     - beta = 0: C is not read, so NaN in C cannot reach the result, unless the expression of the epilogue reads C.
+       alpha = 0 or k = 0: A and B are not read and C = beta * C. Quick return: with m = 0, n = 0 or batch = 0, or,
+       without an epilogue and D, with beta = 1 and alpha = 0 or k = 0, a call with valid arguments succeeds, reads and
+       writes nothing, and all pointers may be NULL.
      - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
      - Every launch goes to the caller's stream. Nothing synchronises, so calls can be captured in a graph. Nothing
        allocates, but for the workspace of SGEMM_WORKSPACE_AUTO, which is allocated and freed in stream order.
-     - A call gives the same bits each time. Within one plan a row's bits depend on neither m nor the batch count,
-       unless stream_k is on. sgemm_run_variant() chooses cluster_k by k and the device alone.
+     - A call gives the same bits each time; with SGEMM_WORKSPACE_AUTO, if its memory can be had each time. Within one
+       plan a row's bits depend on neither m nor the batch count, unless stream_k is on. sgemm_run_variant() chooses
+       cluster_k by k and the device alone.
      - The caller may provide device memory in params.workspace; sgemm_workspace_query() returns the useful size. With
        workspace_bytes = SGEMM_WORKSPACE_AUTO the call takes the workspace of its plan from a memory pool.
      - params.mode: SGEMM_STRICT computes in strict fp32. A tensor mode keeps fp32 accuracy; if A or B contains elements
@@ -154,12 +156,13 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_VALUES,         "values is not aligned to 4 bytes, or NULL without indices")                           \
   X(SGEMM_ERROR_INDICES,        "indices is not aligned to 8 bytes, or given to a sum")                                \
   X(SGEMM_ERROR_STRIDE_VALUES,  "stride of values and indices is smaller than their number in a matrix")               \
+  X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
   X(SGEMM_ERROR_WORKSPACE,      "workspace is not aligned to 16 bytes, NULL with a size, too small for the plan, or "  \
                                 "could not be allocated")                                                              \
-  X(SGEMM_ERROR_PREPARED,       "a prepared operand is not aligned to 16 bytes, or given without a tensor mode")       \
   X(SGEMM_ERROR_PREPARE_MEMORY, "memory for a prepared operand is NULL or not aligned to 16 bytes")                    \
   X(SGEMM_ERROR_NOT_COMPILED,   "the implementation file was compiled without this variant or stage (SGEMM_STAGE)")    \
-  X(SGEMM_ERROR_GRID,           "C has more than 2^31 - 1 tiles, or the batch more than 65535 * 65535 matrices")       \
+  X(SGEMM_ERROR_GRID,           "a launch needs more than 2^31 - 1 blocks or 65535 * 65535 matrices, or a size is "    \
+                                "beyond the integers of its kernel")                                                   \
   X(SGEMM_ERROR_TENSOR_MAP,     "the plan needs tensor maps, and encode is NULL or returned an error")                 \
   X(SGEMM_ERROR_CAPACITY,       "capacity is smaller than the number of launches, which *count has")                   \
   X(SGEMM_ERROR_UNAVAILABLE,    "CPU model: kernel resources and devices other than 0 are not available; "             \
@@ -175,7 +178,8 @@ typedef enum sgemm_status {
   SGEMM_STATUS_LIST(SGEMM__X)
 #undef SGEMM__X
       SGEMM_STATUS_COUNT,
-  SGEMM_ERROR_CUDA = 1000 /* a cudaError_t e is returned as SGEMM_ERROR_CUDA + e; sgemm_cuda_error() returns e */
+  SGEMM_ERROR_CUDA = 1000,     /* a cudaError_t e is returned as SGEMM_ERROR_CUDA + e; sgemm_cuda_error() returns e */
+  SGEMM_STATUS_MAX = INT32_MAX /* no status: in C++ an enum has no values beyond its largest enumerator */
 } sgemm_status;
 
 /* The cudaError_t of a status, or 0 (cudaSuccess) if the status does not come from the CUDA runtime. */
@@ -214,8 +218,8 @@ typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; 
    sgemm_guard_query() tells. If only small elements are the reason, full range takes the place of strict fp32. */
 typedef enum sgemm_mode {
   SGEMM_STRICT = 0,     /* IEEE fp32 FMA */
-  SGEMM_TENSOR = 1,     /* 2 fp16 terms, 3 products; 22 bits of elements down to 2^-17 of the largest in 128 k */
-  SGEMM_TENSOR_FULL = 2 /* 3 bf16 terms, 6 products; 24 bits of elements down to 2^-110 of the largest in 128 k */
+  SGEMM_TENSOR = 1,     /* 2 fp16 terms, 3 products; 22 bits of elements down to 2^-17 of the largest of 128 along k */
+  SGEMM_TENSOR_FULL = 2 /* 3 bf16 terms, 6 products; 24 bits of elements down to 2^-110 of the largest of 128 along k */
 } sgemm_mode;
 
 /* The fallback reason of a tensor call, a sum of these bits: why the mode's format did not compute C. 0: it did. With
@@ -257,13 +261,13 @@ typedef struct sgemm_params {
   /* The epilogue (sgemm/epilogues.h). No matrix may overlap D, but for C, whose elements may be those of D. */
   int epilogue;                       /* sgemm_epilogue */
   float *D;                           /* device pointer: receives the result; NULL: C does */
-  int64_t ldd, stride_d;              /* of D, as ldc and stride_c */
+  int64_t ldd, stride_d;              /* leading dimension and batch stride of D; rules of ldc and stride_c */
   const float *vec_m, *vec_n;         /* device pointers: m and n elements; NULL: none */
   int64_t stride_vec_m, stride_vec_n; /* elements from one vector of the batch to the next; 0: one vector for all */
   const float *E;                     /* device pointer: a matrix like C */
-  int64_t lde, stride_e;              /* of E; stride 0: one matrix for all */
+  int64_t lde, stride_e;              /* leading dimension and batch stride of E; stride 0: one matrix for all */
   float *aux;                         /* device pointer: a second result like D; NULL: it is not stored */
-  int64_t ld_aux, stride_aux;         /* of aux */
+  int64_t ld_aux, stride_aux;         /* leading dimension and batch stride of aux; rules of ldc and stride_c */
   float s, t;                         /* scalars of the expression */
   const float *alpha_device, *beta_device; /* device pointers that take the place of alpha and beta; NULL: none */
 } sgemm_params;
@@ -364,7 +368,7 @@ typedef struct sgemm_variant_info {
   int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
-  int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to that architecture */
+  int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to sm_75, sm_89 */
   int fuses;      /* 1: there are kernels that apply epilogues; 0: a second kernel does */
   int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
 } sgemm_variant_info;
@@ -437,7 +441,8 @@ extern "C" {
 sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_stream stream);
 
 /* Runs the caller's plan. A tensor plan with alpha = 0 or k = 0 runs as sgemm_run(). SGEMM_ERROR_VARIANT: the plan
-   names no variant. SGEMM_ERROR_PLAN: the plan is NULL, or does not fit the variant, the device or the operands.
+   names no variant. SGEMM_ERROR_PLAN: the plan is NULL, or does not fit the variant, the device or the operands, or
+   its tensor variant reads another format than p's pre-split operands have.
    SGEMM_ERROR_WORKSPACE: p's workspace is smaller than sgemm_plan_workspace(). SGEMM_ERROR_NOT_COMPILED: the
    implementation file lacks the variant. */
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream);
@@ -482,22 +487,25 @@ double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const 
 /* Writes to *bytes the workspace of the plan that sgemm_run() would select for p on the current device without a limit
    on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits, in a tensor mode
    also one with slices; without a workspace it is a strict one. Pointers may be NULL, which counts as aligned to 16
-   bytes. In SGEMM_TENSOR the size has room for the full-range fallback, which splits pre-split operands again: 6 bytes
-   for each element of A and B (docs/api.md, "Workspace"). Errors: SGEMM_ERROR_PARAMS, SGEMM_ERROR_CUDA + e. */
+   bytes, and are not checked. In SGEMM_TENSOR the size has room for the full-range fallback, which splits pre-split
+   operands again: 6 bytes for each element of A and B (docs/api.md, "Workspace"). Errors: those of sgemm_check() up to
+   SGEMM_ERROR_TOO_LARGE; SGEMM_ERROR_CUDA + e. */
 sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 
 /* Computes one value of each row, or each column, of the result that sgemm_run() would compute, epilogue included, and
    does not store the result unless p.D is given. C is read as by sgemm_run(), and never written. Each time the same
    call gives the same bits; sums are added in an order that depends on the sizes and the workspace.
-     The result is computed in slabs about as large as the L2, in p's workspace: sgemm_reduction_workspace_query() bytes, or
-     less, which is slower. Without a workspace one kernel multiplies and reduces, at a small part of the speed, in
-     strict fp32, rows or columns of less than 2^31 elements. Pre-split operands are not used.
+     The result is computed in slabs about as large as the L2, in p's workspace: in the bytes of
+     sgemm_reduction_workspace_query(), or in less, which is slower. Without a workspace one kernel multiplies and
+     reduces, at a small part of the speed, in strict fp32, rows or columns of less than 2^31 elements. Pre-split
+     operands are not used.
      Errors: SGEMM_ERROR_PARAMS; SGEMM_ERROR_REDUCTION, _AXIS; those of sgemm_check(); SGEMM_ERROR_VALUES, _INDICES,
      _STRIDE_VALUES; those of sgemm_run(). */
 sgemm_status sgemm_run_reduction(const sgemm_params *p, const sgemm_reduction_params *r, sgemm_stream stream);
 
 /* Writes to *bytes the workspace that sgemm_run_reduction() takes on the current device if it may: at most 64 MiB for k
-   up to 1024, and 64 MiB more for each further 1024 of k. Errors: those of sgemm_check_reduction(); SGEMM_ERROR_CUDA + e. */
+   up to 1024, and 64 MiB more for each further 1024 of k. Errors: those of sgemm_check_reduction(), and those of
+   CUDA. */
 sgemm_status sgemm_reduction_workspace_query(const sgemm_params *p, const sgemm_reduction_params *r, int64_t *bytes);
 
 /* Gives the memory that the pool of SGEMM_WORKSPACE_AUTO keeps on the current device, and that no call uses, back to
@@ -510,8 +518,9 @@ sgemm_status sgemm_release_workspaces(void);
      A call takes the result in p.prepared_a or p.prepared_b if order, op, sizes, leading dimension, batch, stride and
      mode of this operand are those of the preparation. The other operand's size is free. p.A and p.B are still needed:
      full range and strict fp32 read them on fallback.
-     Errors: SGEMM_ERROR_WHICH; SGEMM_ERROR_MODE for a p in strict mode; SGEMM_ERROR_PREPARE_MEMORY;
-     SGEMM_ERROR_NOT_COMPILED; those of sgemm_check(). */
+     sgemm_prepared_bytes() is INT64_MAX if the sizes are too large.
+     Errors: SGEMM_ERROR_WHICH; those of sgemm_check(); SGEMM_ERROR_MODE for a p in strict mode;
+     SGEMM_ERROR_PREPARE_MEMORY; SGEMM_ERROR_NOT_COMPILED; SGEMM_ERROR_GRID. */
 int64_t sgemm_prepared_bytes(const sgemm_params *p, char which);
 sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgemm_stream stream);
 

@@ -12,7 +12,7 @@ typedef struct sgemm__epilogue_args {
   float *aux;
   int64_t ldc, lde, ld_aux;
   int64_t stride_c, stride_e, stride_aux, stride_vec_m, stride_vec_n;
-  int64_t row, col; /* position of the first element of D in the result of the call: slices of tensor plans */
+  int64_t row, col; /* position in the call's result of the first element that this launch computes; slices, slabs */
   float s, t;
   int col_major;  /* 1: the table's vec_m is vec_n here, its row a column */
   int number;     /* sgemm_epilogue */
@@ -108,18 +108,18 @@ typedef struct sgemm__tensor_args {
   const uint32_t *first_reason;      /* kernels of tensor_fallback: SGEMM__WORD_FIRST; else NULL */
   uint32_t *report;                  /* SGEMM__WORD_REPORT; NULL: a later kernel writes it */
   int adds_to_report;                /* 1: the report has the bits of earlier slices */
-  uint32_t *full_terms;              /* SGEMM__WORD_FULL_TERMS: kernels of tensor_fallback, and fp16x3 if an operand
-                                        is kept; or NULL */
+  uint32_t *full_terms;              /* SGEMM__WORD_FULL_TERMS: in kernels of tensor_fallback, and in fp16x3 if slices
+                                        share an operand; else NULL */
 } sgemm__tensor_args;
 
 /* Args of the kernels of reductions. The m x n results of gemm are a slab of the result of the call. */
 typedef struct sgemm__reduction_args {
   sgemm__args gemm;         /* C: the slab's sums of products, each row aligned to 16 bytes */
   float *D;                 /* receives the result of the slab; NULL: it is not stored */
-  int64_t ldd, stride_d;    /* of D */
+  int64_t ldd, stride_d;    /* floats of D from a row to the next, and from a matrix to the next */
   float *values;            /* the reduction's results; NULL: not stored. See partial_values */
   int64_t *indices;         /* NULL: not stored */
-  int64_t stride;           /* of both, from a matrix to the next */
+  int64_t stride;           /* elements of values and of indices from a matrix to the next */
   float *partial_values;    /* workspace: the values of each part of the reduced direction; NULL: there is one part */
   int64_t *partial_indices; /* workspace: their indices */
   int64_t part_stride;      /* from a part to the next; from a matrix to the next it is parts * part_stride */

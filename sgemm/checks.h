@@ -4,10 +4,11 @@
 
 static inline int sgemm__is_op(int op) { return op == SGEMM_N || op == SGEMM_T || op == SGEMM_C; }
 
-/* 1 if no two results of the batch overlap: matrices follow each other in memory, or their rows are interleaved. */
+/* 1 if no two results of the batch overlap: matrices follow each other in memory, or their rows are interleaved, so
+   that row i of all matrices is in the ld elements from i * ld on. */
 static inline int sgemm__batch_disjoint(int64_t rows, int64_t width, int64_t ld, int64_t batch, int64_t stride) {
   return (double)stride >= (double)(rows - 1) * (double)ld + (double)width ||
-         (stride >= width && (double)batch * (double)stride <= (double)ld);
+         (stride >= width && (double)(batch - 1) * (double)stride + (double)width <= (double)ld);
 }
 
 /* 1 if a batch of rows x ld matrices spans fewer than 2^60 elements, so that no offset overflows. */
@@ -179,12 +180,12 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
   status = sgemm__check_epilogue_pointers(p);
   if (status != SGEMM_SUCCESS)
     return status;
-  if (p->workspace == NULL ? p->workspace_bytes != 0 && p->workspace_bytes != SGEMM_WORKSPACE_AUTO
-                           : p->workspace_bytes < 0 || (uintptr_t)p->workspace % 16 != 0)
-    return SGEMM_ERROR_WORKSPACE;
-  return (uintptr_t)p->prepared_a % 16 != 0 || (uintptr_t)p->prepared_b % 16 != 0 ||
-                 (p->mode == SGEMM_STRICT && (p->prepared_a != NULL || p->prepared_b != NULL))
-             ? SGEMM_ERROR_PREPARED
+  if ((uintptr_t)p->prepared_a % 16 != 0 || (uintptr_t)p->prepared_b % 16 != 0 ||
+      (p->mode == SGEMM_STRICT && (p->prepared_a != NULL || p->prepared_b != NULL)))
+    return SGEMM_ERROR_PREPARED;
+  return (p->workspace == NULL ? p->workspace_bytes != 0 && p->workspace_bytes != SGEMM_WORKSPACE_AUTO
+                               : p->workspace_bytes < 0 || (uintptr_t)p->workspace % 16 != 0)
+             ? SGEMM_ERROR_WORKSPACE
              : SGEMM_SUCCESS;
 }
 
@@ -215,7 +216,7 @@ static inline sgemm_status sgemm_check_reduction(const sgemm_params *p, const sg
   with = sgemm__with_result(p);
   status = sgemm_check(&with);
   count = r->axis == SGEMM_EACH_ROW ? p->m : p->n;
-  if ((status != SGEMM_SUCCESS && status < SGEMM_ERROR_WORKSPACE) || p->batch == 0 || count == 0)
+  if ((status != SGEMM_SUCCESS && status < SGEMM_ERROR_VALUES) || p->batch == 0 || count == 0)
     return status;
   if ((uintptr_t)r->values % sizeof(float) != 0 || (r->values == NULL && r->indices == NULL))
     return SGEMM_ERROR_VALUES;

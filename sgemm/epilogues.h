@@ -54,9 +54,10 @@
 // clang-format on
 #endif
 
-/* SGEMM__IN_REGISTERS_<name> marks the rows that some kernels apply to the results of a tile in registers, in calls that
-   sgemm__in_registers() describes. Each of these kernels has their code, so that they are the rows of common layers
-   (docs/notebook/epilogues.md, "In the registers of large tiles"). 2: an instruction or two for each element; 1: more. */
+/* SGEMM__IN_REGISTERS_<name> marks the rows that some kernels apply to the results of a tile in registers, in calls
+   that sgemm__in_registers() describes. Each of these kernels has their code, so that they are the rows of common
+   layers (docs/notebook/epilogues.md, "In the registers of large tiles"). 2: one or two instructions an element; 1:
+   more of them. */
 #define SGEMM__IN_REGISTERS_none ~, 2
 #define SGEMM__IN_REGISTERS_bias ~, 2
 #define SGEMM__IN_REGISTERS_relu ~, 2

@@ -42,8 +42,8 @@ enum {
   (SGEMM__THREADS(BM, BN, TM, TN, slice_k) + SGEMM__PRODUCER_THREADS * (producer))
 
 /* SGEMM__SHARED_BYTES: bytes of dynamic shared memory of a block. It holds the tiles of pipelines (bufs >= 3), and in
-   splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no padding. In gemv, which
-   has no tiles, it holds the sliced-K groups' partial sums of the results. */
+   splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no padding. In gemv,
+   which has no tiles, it holds the sliced-K groups' partial sums of the results. */
 #define SGEMM__TILE_FLOATS(MN, BK) ((BK) * ((MN) + 4)) /* floats of a tile in either layout of sgemm__shared_offset() */
 #define SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs)                                                                       \
   (4 * (bufs) * ((tma) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))

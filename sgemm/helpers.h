@@ -114,8 +114,8 @@ static inline sgemm_occupancy sgemm_occupancy_of(const sgemm_device *d, int thre
   return r;
 }
 
-/* Threads of a block of a variant's kernels in the code that a device runs. Blocks of tma have a producer warpgroup, 128
-   threads, in code for sm_90a alone. */
+/* Threads of a block of a variant's kernels in the code that a device runs. Blocks of tma have a producer warpgroup,
+   128 threads, in code for sm_90a alone. */
 static inline int sgemm_variant_threads(const sgemm_variant_info *variant, const sgemm_device *device) {
   return variant->threads - (variant->uses_tma && !device->has_sm90a_code ? 128 : 0);
 }

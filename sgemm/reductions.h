@@ -27,7 +27,8 @@ typedef enum sgemm_axis { SGEMM_EACH_ROW = 0, SGEMM_EACH_COLUMN = 1 } sgemm_axis
 
 #if !defined(__CUDACC_RTC__)
 
-/* The reduction of a call. A row has m values, a column n: "values" below. */
+/* The reduction of a call. For each matrix of the batch it stores m values, one for each row of the result, or n
+   values, one for each column. */
 typedef struct sgemm_reduction_params {
   int reduction;    /* sgemm_reduction */
   int axis;         /* sgemm_axis */

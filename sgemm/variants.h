@@ -114,7 +114,7 @@
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2,89, "about two tiles an SM at 1024 x 1024")            \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2,89, "about one tile an SM at 512 x 512")               \
   X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
-  X(splitk,           64,  64, 16,  8,  4,  32,  32, 4, 4, 2, 2, 1, "long k, any alignment: copies among the FMAs")     \
+  X(splitk,           64,  64, 16,  8,  4,  32,  32, 4, 4, 2, 2, 1, "long k, any alignment: copies among FMAs")        \
   X(splitk,           32,  64, 16,  8,  4,  32,  32, 4, 4, 2, 4, 1, "long k, smaller results, any alignment")          \
   X(splitk,           32,  32, 32,  4,  4,  16,  32, 4, 4, 4, 2, 1, "long k, the smallest results, any alignment")     \
   X(splitk,           16, 128, 32, 16,  4,  16, 128, 4, 4, 4, 2, 1, "up to 16 rows: B is read once")                   \
@@ -160,9 +160,10 @@
 #define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
 #define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
 
-/* SGEMM__ELEMENTS_<kernel name> marks the variants of async and splitk that copy single elements, whatever the alignment, without
-   branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes, of 16
-   bytes at an edge, or of single elements, which precede the FMAs (docs/stages/async.md, "Single elements"). */
+/* SGEMM__ELEMENTS_<kernel name> marks the variants of async and splitk that copy single elements, whatever the
+   alignment, without branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of
+   16 bytes, of 16 bytes at an edge, or of single elements, which precede the FMAs (docs/stages/async.md, "Single
+   elements"). */
 #define SGEMM__ELEMENTS_sgemm_async_64x128x8_8x8 ~, 1
 #define SGEMM__ELEMENTS_sgemm_async_64x64x8_8x4 ~, 1
 #define SGEMM__ELEMENTS_sgemm_async_128x32x8_8x4 ~, 1

@@ -154,6 +154,7 @@ static const call calls[] = {
   CALL("stride_c negative",            STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  42, -30),
   CALL("interleaved rows overlap",     STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,  12,  2,  35,  42,   5),
   CALL("interleaved rows wrap",        STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,  17,  3,  35,  42,   6),
+  CALL("interleaved rows, one short",  STRIDE_C,  ROW,   N,   N,         5,  6,  7,   7,   6,  19,  3,  35,  42,   7),
   CALL("A beyond 2^60",                TOO_LARGE, ROW,   N,   N,         5,  6,  7, BIG,   6,   6,  1,  35,  42,  30),
   CALL("B beyond 2^60",                TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7, BIG,   6,  1,  35,  42,  30),
   CALL("C beyond 2^60",                TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6, BIG,  1,  35,  42,  30),
@@ -167,6 +168,7 @@ static const call calls[] = {
   CALL("stride_a and stride_b 0",      A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,   0,   0,  30),
   CALL("the smallest stride_c",        A,         ROW,   N,   N,         5,  6,  7,   7,   6,   8,  2,  35,  42,  38),
   CALL("interleaved rows that fit",    A,         ROW,   N,   N,         5,  6,  7,   7,   6,  18,  3,  35,  42,   6),
+  CALL("rows apart that just fit",     A,         ROW,   N,   N,         5,  6,  7,   7,   6,  20,  3,  35,  42,   7),
 };
 // clang-format on
 
@@ -417,7 +419,8 @@ Test(bad_plans, repacks) {
       }
 }
 
-/* A plan with a tensor-core variant has split_k >= 1, no stream_k and no repacked operand. */
+/* A plan with a tensor-core variant has split_k >= 1, no stream_k, no repacked operand, and the format of pre-split
+   operands. */
 Test(bad_plans, tensor) {
   problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 5, 6, 70, EXACT);
   sgemm_device device;
@@ -444,8 +447,16 @@ Test(bad_plans, tensor) {
     plan.cluster_k = 9;
     expect_bad_plan(&q, plan);
     plan.cluster_k = 1;
-    if (device.has_sm90a_code) /* the device can run every tensor-core variant */
-      expect_refusal(&q, plan, &q.p, SGEMM_ERROR_WORKSPACE, "no workspace");
+    if (device.has_sm90a_code) { /* the device can run every tensor-core variant */
+      const sgemm_format format = sgemm_tensor_variant_get((sgemm_tensor_variant)t)->format;
+      sgemm_params p = q.p;
+      expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "no workspace");
+      p.prepared_a = p.prepared_b = (const char *)p.A - (uintptr_t)p.A % 16;
+      p.mode = format == SGEMM_FORMAT_fp16x3 ? SGEMM_TENSOR : SGEMM_TENSOR_FULL;
+      expect_refusal(&q, plan, &p, SGEMM_ERROR_WORKSPACE, "no workspace, with pre-split operands");
+      p.mode = format == SGEMM_FORMAT_fp16x3 ? SGEMM_TENSOR_FULL : SGEMM_TENSOR;
+      expect_refusal(&q, plan, &p, SGEMM_ERROR_PLAN, "pre-split operands of another format");
+    }
   }
   problem_free(&q);
 }

@@ -334,6 +334,24 @@ Test(epilogues, selected, ANYWHERE) {
   }
 }
 
+/* Calls in place that differ only in where their scalars are follow each other. The plan of the first, whose second
+   kernel applies the epilogue, cannot apply that of the second. */
+Test(epilogues, kept_plans, ANYWHERE) {
+  static const int sizes[][3] = {{40, 600, 5}, {300, 200, 8}, {96, 96, 12}, {64, 2000, 3}};
+  int i;
+  need_backend();
+  for (i = 0; i < 4; i++) {
+    call c = case_of(3, sizes[i][0], sizes[i][1], sizes[i][2], 1);
+    c.epilogue = SGEMM_EPILOGUE_bias;
+    c.vectors = 2;
+    c.apart = c.stores_aux = c.in_device = 0;
+    c.beta = 2.0f;
+    solve(&c, NULL, "scalars in host memory");
+    c.in_device = 1;
+    solve(&c, NULL, "scalars in device memory");
+  }
+}
+
 /* A function of the table, and if `of` is not none its derivative is the row: D = derivative(E). */
 typedef struct function {
   int row, of;

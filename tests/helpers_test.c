@@ -925,6 +925,126 @@ Test(selection, recent_plans) {
     cr_assert(differ[change] > 0 || change == 8, "change %d changes no plan", change);
 }
 
+/* An epilogue with each combination of what the selection reads of it. */
+enum { EPILOGUE_CALLS = SGEMM_EPILOGUE_COUNT * 3 * 512 };
+static sgemm_params epilogue_call(int i) {
+  static _Alignas(16) float elsewhere[4];
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 2048, 2048, 2048);
+  const int bits = i % 512, result = i / 512 % 3;
+  set_addresses(&p, bits & 1 ? INT64_MAX : 0);
+  p.epilogue = i / (3 * 512);
+  p.D = result == 0 ? NULL : result == 1 ? elsewhere : p.C;
+  p.beta = bits & 2 ? 1.0f : 0.0f;
+  p.alpha_device = bits & 4 ? elsewhere : NULL;
+  p.beta_device = bits & 8 ? elsewhere : NULL;
+  p.vec_m = bits & 16 ? elsewhere : NULL;
+  p.vec_n = bits & 32 ? elsewhere : NULL;
+  p.aux = bits & 64 ? elsewhere : NULL;
+  p.batch = bits & 128 ? 2 : 1;
+  p.mode = bits & 256 ? SGEMM_TENSOR : SGEMM_STRICT;
+  p.stride_vec_m = p.stride_vec_n = i % 7 == 0 ? 2048 : 0;
+  return p;
+}
+
+/* A kept plan is that of sgemm_select() for every epilogue, and can apply it: kernels before the one that applies the
+   epilogue do not overwrite what it reads. */
+Test(selection, recent_plans_of_epilogues) {
+  const sgemm_device d = h200();
+  int i;
+  set_compiled(SGEMM_STAGE_ANY);
+  for (i = 0; i < EPILOGUE_CALLS; i++) {
+    const sgemm_params p = epilogue_call(i);
+    const sgemm_plan wanted = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+    const sgemm_plan kept = sgemm__recent_select(&p, SGEMM_STAGE_ANY, &d);
+    cr_assert(same_plan(&kept, &wanted), "call %d", i);
+    cr_assert(sgemm__check_plan(&wanted, &p, &d) == SGEMM_SUCCESS, "call %d", i);
+  }
+}
+
+/* The launches of a described plan are those of sgemm_run_plan(), where the last partitions have no k, stream-K has no
+   tiles, the last slice of k has fewer partitions, or there is nothing to pack. */
+Test(selection, described_launches) {
+  static const struct {
+    int64_t m, n, k;
+    sgemm_variant variant;
+    sgemm_tensor_variant tensor;
+    int split_k, stream_k, slices_k, repack, epilogue, launches;
+  } cases[] = {{256, 256, 128, SGEMM_gemv_1x2x512_1x1, SGEMM_wgmma_fp16x3_128x128, 2, 0, 1, 0, SGEMM_EPILOGUE_none, 3},
+               {256, 256, 300, SGEMM_gemv_1x2x512_1x1, SGEMM_wgmma_fp16x3_128x128, 2, 0, 1, 0, SGEMM_EPILOGUE_none, 4},
+               {256, 256, 384, SGEMM_gemv_1x2x512_1x1, SGEMM_wgmma_fp16x3_128x128, 2, 0, 2, 0, SGEMM_EPILOGUE_none, 7},
+               {256, 256, 128, SGEMM_async_64x64x8_8x8, SGEMM_wgmma_fp16x3_128x128, 2, 0, 1, 0, SGEMM_EPILOGUE_tanh, 4},
+               {256, 256, 64, SGEMM_tma_64x64x32_16x8, SGEMM_TENSOR_VARIANT_NONE, 1, 8, 1, 0, SGEMM_EPILOGUE_none, 1},
+               {256, 320, 64, SGEMM_tma_64x64x32_16x8, SGEMM_TENSOR_VARIANT_NONE, 1, 8, 1, 1, SGEMM_EPILOGUE_none, 3},
+               {256, 320, 0, SGEMM_tma_64x64x32_16x8, SGEMM_TENSOR_VARIANT_NONE, 1, 8, 1, 1, SGEMM_EPILOGUE_none, 1}};
+  unsigned i;
+  set_compiled(SGEMM_STAGE_ANY);
+  current = h200();
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, cases[i].m, cases[i].n, cases[i].k);
+    sgemm_plan plan = sgemm__plain_plan(cases[i].variant);
+    set_addresses(&p, INT64_MAX);
+    p.epilogue = cases[i].epilogue;
+    plan.tensor = cases[i].tensor;
+    plan.split_k = cases[i].split_k;
+    plan.stream_k = cases[i].stream_k;
+    plan.slices_k = cases[i].slices_k;
+    plan.repack_a = plan.repack_b = cases[i].repack;
+    launches = 0;
+    cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS, "case %u", i);
+    cr_assert(launches == cases[i].launches && sgemm__count_launches(&plan, &p) == launches,
+              "case %u: %d launches, described as %d", i, launches, sgemm__count_launches(&plan, &p));
+  }
+}
+
+/* Sizes that no workspace holds have INT64_MAX bytes, whatever the padding of their rows, and are not launched. */
+Test(selection, split_operands_beyond_64_bits) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 1, 1, 1 << 24);
+  sgemm_plan plan = sgemm__plain_plan(SGEMM_gemv_1x32x64_1x1);
+  set_compiled(SGEMM_STAGE_ANY);
+  current = h200();
+  set_addresses(&p, INT64_MAX);
+  p.mode = SGEMM_TENSOR_FULL;
+  p.batch = INT32_MAX;
+  p.stride_a = 1;
+  p.stride_b = 0;
+  plan.tensor = SGEMM_wgmma_bf16x6_128x64;
+  cr_assert(sgemm_check(&p) == SGEMM_SUCCESS);
+  cr_assert(sgemm_plan_workspace(&plan, &p) == INT64_MAX && sgemm_prepared_bytes(&p, 'A') == INT64_MAX);
+  cr_assert(sgemm_prepared_bytes(&p, 'B') > 0 && sgemm_prepared_bytes(&p, 'B') < INT64_MAX); /* one matrix */
+  launches = 0;
+  p.workspace_bytes = INT64_MAX - 1;
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_WORKSPACE);
+  cr_assert(sgemm_prepare(&p, 'A', p.C, NULL) == SGEMM_ERROR_GRID && launches == 0);
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 1000000000, 1000000000, 1000000000);
+  set_addresses(&p, INT64_MAX);
+  p.mode = SGEMM_TENSOR_FULL;
+  cr_assert(sgemm_select(&p, SGEMM_STAGE_ANY, &current).tensor == SGEMM_TENSOR_VARIANT_NONE);
+}
+
+/* A plan whose strict fallback, or whose rounded number of persistent blocks, exceeds a grid launches nothing. */
+Test(selection, grids_are_checked_before_the_first_launch) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 70000, 70000, 256);
+  sgemm_plan plan = sgemm__plain_plan(SGEMM_gemv_1x2x512_1x1);
+  set_compiled(SGEMM_STAGE_ANY);
+  current = h200();
+  set_addresses(&p, INT64_MAX);
+  plan.tensor = SGEMM_wgmma_fp16x3_128x256;
+  launches = 0;
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_GRID && launches == 0, "%d launches", launches);
+  plan.slices_m = 2; /* 35072 x 35000 tiles of the fallback */
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS && launches == 6, "%d launches", launches);
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 33, 1, 8192);
+  set_addresses(&p, 0);
+  p.stride_a = p.stride_b = 0;
+  p.ldb = 4;
+  p.batch = 1073741823; /* 2^31 - 2 tiles, which persistent blocks round up to 2^31 + 64 */
+  plan = sgemm__plain_plan(SGEMM_tma_32x32x128_16x8);
+  launches = 0;
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_ERROR_GRID && launches == 0, "%d launches", launches);
+  p.k = p.lda = 4096; /* a block computes several tiles */
+  cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS && launches == 1, "%d launches", launches);
+}
+
 /* The line of a plan has its fields, its launches and its workspace, and tells why a tensor mode is not taken. */
 static void expect_line(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *d, const char *begin,
                         const char *end) {
@@ -986,6 +1106,11 @@ Test(selection, descriptions) {
               "; strict fp32, because the workspace is smaller than that of sgemm_workspace_query()");
   plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
   expect_line(&plan, &small, &d, "", "; strict fp32, because strict fp32 is estimated to be as fast");
+  p.workspace_bytes = INT64_MAX;
+  p.epilogue = SGEMM_EPILOGUE_bias;
+  p.beta_device = p.A;
+  plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+  expect_line(&plan, &p, &d, "", "overwrite the C that the epilogue reads; with D apart from C they do not");
   d.code_arch = 75;
   d.has_sm90a_code = 0;
   plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
@@ -1081,6 +1206,26 @@ Test(selection, workspace_query) {
     }
   cr_assert(with > 0, "no best plan uses a workspace");
   cr_assert(sgemm_workspace_query(NULL, NULL) == SGEMM_ERROR_PARAMS);
+  {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, INT64_C(1) << 45, INT64_C(1) << 45, 8);
+    int64_t bytes = -1;
+    cr_assert(sgemm_workspace_query(&p, &bytes) == SGEMM_ERROR_TOO_LARGE && bytes == -1);
+    p.mode = 7;
+    cr_assert(sgemm_workspace_query(&p, &bytes) == SGEMM_ERROR_MODE);
+  }
+}
+
+/* Where no variant of a stage can apply an epilogue in place, no workspace helps. */
+Test(selection, no_plan_applies_the_epilogue) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 64, 64, 64);
+  set_compiled(SGEMM_STAGE_ANY);
+  current = h200();
+  set_addresses(&p, INT64_MAX);
+  p.beta_device = p.A;
+  cr_assert(sgemm_run_stage(SGEMM_STAGE_async, &p, NULL) == SGEMM_ERROR_PLAN);
+  cr_assert(sgemm_run_stage(SGEMM_STAGE_splitk, &p, NULL) == SGEMM_SUCCESS);
+  p.D = (float *)p.workspace;
+  cr_assert(sgemm_run_stage(SGEMM_STAGE_async, &p, NULL) == SGEMM_SUCCESS);
 }
 
 /* A partition has rows of a multiple of 16 bytes, for each matrix of the batch. A number of bytes that exceeds 64 bits

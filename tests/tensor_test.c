@@ -793,11 +793,15 @@ Test(prepared, statuses) {
     p.prepared_b = memory + 2;
     cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_PREPARED);
     p.workspace = memory + 1;
-    cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_WORKSPACE, "before pre-split operands");
-    p.workspace = NULL;
+    cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_PREPARED, "before the workspace");
     p.prepared_b = NULL;
+    cr_assert(sgemm_run(&p, NULL) == SGEMM_ERROR_WORKSPACE);
     if (mode == SGEMM_STRICT) {
-      cr_assert(sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_ERROR_MODE);
+      cr_assert(sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_ERROR_MODE, "a workspace is not used");
+      p.m = -1;
+      cr_assert(sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_ERROR_MODE, "before m");
+      p.order = 0;
+      cr_assert(sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_ERROR_ORDER, "after order");
       continue;
     }
     cr_assert(sgemm_prepare(&p, 'A', NULL, NULL) == SGEMM_ERROR_PREPARE_MEMORY);

@@ -65,7 +65,7 @@ static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, 
       const int parts = plan.cluster_k * split_k[i]; /* parts of a tile's k */
       const double most = split_k[i] == 1 ? 16.0 : 4.0;
       plan.split_k = split_k[i];
-      if (parts == 1 || (tiles * parts <= most * device->multiprocessors && parts * sgemm__least_k(v) <= (double)p->k))
+      if (parts == 1 || (tiles * parts <= most * device->multiprocessors && parts * sgemm__min_block_k(v) <= (double)p->k))
         count = plans_add(plans, count, plan, p, device);
     }
   }

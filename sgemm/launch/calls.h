@@ -63,6 +63,9 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes) {
     return status;
   unlimited = *p;
   unlimited.workspace_bytes = INT64_MAX;
+  status = sgemm_check(&unlimited);
+  if (status != SGEMM_SUCCESS && status < SGEMM_ERROR_A) /* the errors that follow are of pointers */
+    return status;
   plan = sgemm__recent_select(&unlimited, SGEMM_STAGE_ANY, &device);
   *bytes = plan.variant == SGEMM_VARIANT_NONE ? 0 : sgemm_plan_workspace(&plan, &unlimited);
   return SGEMM_SUCCESS;
@@ -100,16 +103,18 @@ static inline sgemm_status sgemm__run_selected(const sgemm_plan *plan, const sge
 }
 
 /* The reason for which no plan fits. SGEMM_ERROR_NOT_COMPILED: no variant of the stage is compiled. SGEMM_ERROR_PLAN:
-   the device can run no compiled variant of the stage. SGEMM_ERROR_WORKSPACE: the workspace is too small for operands
-   that tma has to pack. */
-static inline sgemm_status sgemm__why_no_plan(sgemm_stage stage, const sgemm_device *device) {
+   the device can run no compiled variant of the stage, or none can apply the epilogue of p in place.
+   SGEMM_ERROR_WORKSPACE: the workspace is too small for operands that tma has to pack. */
+static inline sgemm_status sgemm__why_no_plan(sgemm_stage stage, const sgemm_params *p, const sgemm_device *device) {
+  const sgemm__args args = sgemm__args_of(p);
   sgemm_status why = SGEMM_ERROR_NOT_COMPILED;
   int i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_plan plan = sgemm__plain_plan((sgemm_variant)i);
     if ((stage == SGEMM_STAGE_ANY || sgemm__variant_get(plan.variant)->stage == stage) &&
         sgemm_compiled(plan.variant) && why != SGEMM_ERROR_WORKSPACE)
-      why = sgemm__possible(&plan, device) ? SGEMM_ERROR_WORKSPACE : SGEMM_ERROR_PLAN;
+      why = sgemm__possible(&plan, device) && sgemm__suits_epilogue(&plan, &args) ? SGEMM_ERROR_WORKSPACE
+                                                                                  : SGEMM_ERROR_PLAN;
   }
   return why;
 }
@@ -125,7 +130,7 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
     return status;
   plan = sgemm__recent_select(p, stage, &device);
   if (plan.variant == SGEMM_VARIANT_NONE)
-    return sgemm__why_no_plan(stage, &device);
+    return sgemm__why_no_plan(stage, p, &device);
   status = sgemm__run_selected(&plan, p, &device, stream);
   if (status == SGEMM_ERROR_WORKSPACE && plan.tensor_fallback != SGEMM_TENSOR_VARIANT_NONE) {
     plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE; /* a smaller workspace */
@@ -154,6 +159,11 @@ static inline int sgemm__tensor_fallback_possible(const sgemm_plan *plan, const 
                           full->format == SGEMM_FORMAT_bf16x6 && sgemm__tensor_possible(full, device));
 }
 
+/* 1 if a tensor variant reads the format of p's pre-split operands. */
+static inline int sgemm__suits_prepared(const sgemm_tensor_variant_info *v, const sgemm_params *p) {
+  return (p->prepared_a == NULL && p->prepared_b == NULL) || v->format == sgemm__format_of(p);
+}
+
 /* Checks the caller's plan against the device and p's operands: SGEMM_SUCCESS or SGEMM_ERROR_PLAN. */
 static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm_params *p,
                                              const sgemm_device *device) {
@@ -162,7 +172,8 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
   if (!sgemm__tensor_fallback_possible(plan, device))
     return SGEMM_ERROR_PLAN;
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
-    if (!sgemm__tensor_possible(sgemm__tensor_variant_get(plan->tensor), device) || plan->split_k < 1 ||
+    const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
+    if (!sgemm__tensor_possible(v, device) || !sgemm__suits_prepared(v, p) || plan->split_k < 1 ||
         plan->stream_k != 0 || plan->repack_a || plan->repack_b || !sgemm__slices_possible(plan, p))
       return SGEMM_ERROR_PLAN;
     strict.split_k = 1; /* the fallback has no split-K */
@@ -255,7 +266,7 @@ sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, 
     if (sgemm__is_scaling(plan, p))
       own = sgemm_select(&with, SGEMM_STAGE_ANY, device);
     if (own.variant == SGEMM_VARIANT_NONE)
-      return sgemm__why_no_plan(SGEMM_STAGE_ANY, device);
+      return sgemm__why_no_plan(SGEMM_STAGE_ANY, p, device);
     status = sgemm__check_build(&own, &with, with.workspace_bytes);
     if (status == SGEMM_SUCCESS)
       status = sgemm__launch_plan(&own, &with, device, &counted);
@@ -269,14 +280,14 @@ sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, 
 }
 
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream) {
-  enum { MARGIN = 2 }; /* k of each block of a cluster, at least, in multiples of its least k */
+  enum { MARGIN = 2 }; /* minimum k of a block of a cluster, in multiples of sgemm__min_block_k() */
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   sgemm_device device;
   sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
   if (p != NULL && v != NULL && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {
     plan.cluster_k = SGEMM__CLUSTER_LIMIT;
     while (plan.cluster_k > 1 &&
-           (MARGIN * plan.cluster_k * sgemm__least_k(v) > (double)p->k || !sgemm__possible(&plan, &device)))
+           (MARGIN * plan.cluster_k * sgemm__min_block_k(v) > (double)p->k || !sgemm__possible(&plan, &device)))
       plan.cluster_k /= 2;
   }
   return sgemm_run_plan(&plan, p, stream);
@@ -292,6 +303,9 @@ static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which)
   one.epilogue = SGEMM_EPILOGUE_none;
   one.D = one.aux = NULL;
   one.alpha_device = one.beta_device = NULL;
+  one.workspace = NULL;
+  one.workspace_bytes = 0;
+  one.prepared_a = one.prepared_b = NULL;
   if (which == 'A')
     one.n = 1;
   else
@@ -299,9 +313,6 @@ static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which)
   return one;
 }
 
-static inline sgemm_format sgemm__format_of(const sgemm_params *p) {
-  return p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
-}
 static inline int sgemm__terms_of(const sgemm_params *p) {
   return p->mode == SGEMM_TENSOR ? SGEMM__TERMS_fp16x3 : SGEMM__TERMS_bf16x6;
 }
@@ -312,6 +323,8 @@ int64_t sgemm_prepared_bytes(const sgemm_params *p, char which) {
   const int of_a = (which == 'A') == (p->order == SGEMM_ROW_MAJOR);
   const int64_t batch = sgemm__matrix_count(args.batch, of_a ? args.stride_a : args.stride_b);
   sgemm__split_operand o;
+  if (!sgemm__split_countable(args.m, args.n, args.k, batch))
+    return INT64_MAX;
   return sgemm__split_operand_at(&o, NULL, of_a ? args.m : args.n, args.k, batch, sgemm__terms_of(p));
 }
 
@@ -324,8 +337,6 @@ sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgem
     return SGEMM_ERROR_PARAMS;
   if (which != 'A' && which != 'B')
     return SGEMM_ERROR_WHICH;
-  if (p->mode == SGEMM_STRICT)
-    return SGEMM_ERROR_MODE;
   one = sgemm__one_operand(p, which);
   one.C = (float *)memory;
   if (which == 'A')
@@ -333,6 +344,8 @@ sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgem
   else
     one.A = p->B;
   status = sgemm_check(&one);
+  if (p->mode == SGEMM_STRICT && (status == SGEMM_SUCCESS || status > SGEMM_ERROR_MODE))
+    return SGEMM_ERROR_MODE;
   if (status == SGEMM_ERROR_A || status == SGEMM_ERROR_B) /* one.A and one.B are the same pointer */
     return which == 'A' ? SGEMM_ERROR_A : SGEMM_ERROR_B;
   if (status == SGEMM_ERROR_C || (status == SGEMM_SUCCESS && (uintptr_t)memory % 16 != 0))
@@ -345,6 +358,8 @@ sgemm_status sgemm_prepare(const sgemm_params *p, char which, void *memory, sgem
   t.gemm = sgemm__args_of(&one);
   if (t.gemm.k == 0 || sgemm__is_noop(&one))
     return SGEMM_SUCCESS;
+  if (!sgemm__split_countable(t.gemm.m, t.gemm.n, t.gemm.k, t.gemm.batch))
+    return SGEMM_ERROR_GRID;
   sgemm__split_operand_at(&t.a, (char *)memory, t.gemm.m, t.gemm.k, sgemm__matrix_count(t.gemm.batch, t.gemm.stride_a),
                           sgemm__terms_of(p));
   sgemm__split_operand_at(&t.b, (char *)memory, t.gemm.n, t.gemm.k, sgemm__matrix_count(t.gemm.batch, t.gemm.stride_b),

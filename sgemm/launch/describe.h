@@ -24,27 +24,36 @@ typedef struct sgemm__text {
   ((t)->length += (size_t)snprintf((t)->length < (t)->size ? (t)->at + (t)->length : NULL,                             \
                                    (t)->length < (t)->size ? (t)->size - (t)->length : 0, __VA_ARGS__))
 
+/* Launches of a slice whose sums have k products, without those of the split: multiply, both launches of full range,
+   reduce, strict fp32, apply the epilogue. */
+static inline int sgemm__slice_launches(const sgemm_plan *plan, const sgemm__args *args, int64_t k) {
+  const int partitions = sgemm__used_partitions(k, plan->split_k);
+  const int apply = sgemm__applies_after_tensor(plan, partitions, args) ||
+                    (args->applies_epilogue && !sgemm__fuses(sgemm__variant_get(plan->variant), args));
+  return 2 + (partitions > 1) + apply + (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0);
+}
+
 /* Launches of a plan: those of packing or splitting, of the product and of the sum, and the kernels that return at once
    unless the guard fires. */
 static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
-  const int sum = plan->split_k > 1 || plan->stream_k > 1;
   const sgemm__args args = sgemm__args_of(p);
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__slices s;
+  double slices;
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
-    return 1 + sum + sgemm__applies_after(plan, &args) + (plan->repack_a || plan->repack_b);
+    return 1 + (plan->split_k > 1 || sgemm__stream_k_tiles(plan, &args) > 0) + sgemm__applies_after(plan, &args) +
+           ((plan->repack_a || plan->repack_b) && args.k > 0);
   s = sgemm__slices_of(plan, p, &args);
-  return (int)((double)s.count_m * (double)s.count_n * (double)s.count_k *
-                   (2 + sum +
-                    (sgemm__applies_after_tensor(plan, plan->split_k, &args) ||
-                     (args.applies_epilogue && !sgemm__fuses(sgemm__variant_get(plan->variant), &args))) +
-                    (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0)) +
+  slices = (double)s.count_m * (double)s.count_n;
+  return (int)(slices * (double)(s.count_k - 1) * sgemm__slice_launches(plan, &args, s.k) +
+               slices * sgemm__slice_launches(plan, &args, args.k - (s.count_k - 1) * s.k) +
                sgemm__split_launches(&s, (swap ? p->prepared_b : p->prepared_a) == NULL,
                                      (swap ? p->prepared_a : p->prepared_b) == NULL));
 }
 
 /* Why the plan of a tensor mode is strict, as a sentence; NULL: it is not, or the mode is strict. */
 static inline const char *sgemm__why_strict(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device) {
+  const sgemm__args args = sgemm__args_of(p);
   sgemm_params unlimited = *p;
   sgemm_plan best;
   int i, possible = 0;
@@ -56,6 +65,8 @@ static inline const char *sgemm__why_strict(const sgemm_plan *plan, const sgemm_
     possible |= sgemm__tensor_possible(sgemm__tensor_variant_get((sgemm_tensor_variant)i), device);
   if (!possible)
     return "the device or its code has no tensor-core variant";
+  if (!sgemm__suits_tensor(&args))
+    return "tensor cores overwrite the C that the epilogue reads; with D apart from C they do not";
   unlimited.workspace_bytes = INT64_MAX;
   best = sgemm_select(&unlimited, SGEMM_STAGE_ANY, device);
   return best.tensor == SGEMM_TENSOR_VARIANT_NONE ? "strict fp32 is estimated to be as fast"
@@ -72,7 +83,7 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
   sgemm__text t = {text, size, 0};
   int launches;
   if (v == NULL) {
-    SGEMM__APPEND(&t, "no plan fits: %s", sgemm_status_string(sgemm__why_no_plan(SGEMM_STAGE_ANY, device)));
+    SGEMM__APPEND(&t, "no plan fits: %s", sgemm_status_string(sgemm__why_no_plan(SGEMM_STAGE_ANY, p, device)));
     return (int)t.length;
   }
   if (p->epilogue != SGEMM_EPILOGUE_none)

@@ -153,23 +153,33 @@ static cudaError_t sgemm__new_pool(int device, cudaMemPool_t *pool) {
   props.location.type = cudaMemLocationTypeDevice;
   props.location.id = device;
   error = cudaMemPoolCreate(pool, &props);
-  if (error == cudaSuccess)
+  if (error == cudaSuccess) {
     error = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &keep);
+    if (error != cudaSuccess)
+      (void)cudaMemPoolDestroy(*pool);
+  }
   (void)cudaThreadExchangeStreamCaptureMode(&mode); /* back to the mode that the thread had */
   return error;
 }
 
+/* The current device and its pool; NULL: it has none yet. Devices whose properties are not cached use their default
+   pool. */
+static cudaError_t sgemm__pool_if_any(int *device, cudaMemPool_t *pool) {
+  const cudaError_t error = cudaGetDevice(device);
+  if (error != cudaSuccess || *device >= SGEMM__DEVICES)
+    return error != cudaSuccess ? error : cudaDeviceGetDefaultMemPool(pool, *device);
+  *pool = __atomic_load_n(&sgemm__devices[*device].pool, __ATOMIC_ACQUIRE);
+  return cudaSuccess;
+}
+
 /* The pool of the current device. If several host threads create a pool at the same time, the first stores its own, and
-   the others destroy theirs. Devices whose properties are not cached use their default pool. */
+   the others destroy theirs. */
 static cudaError_t sgemm__pool(cudaMemPool_t *pool) {
   cudaMemPool_t none = NULL;
   int device;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error != cudaSuccess || device >= SGEMM__DEVICES)
-    return error != cudaSuccess ? error : cudaDeviceGetDefaultMemPool(pool, device);
-  *pool = __atomic_load_n(&sgemm__devices[device].pool, __ATOMIC_ACQUIRE);
-  if (*pool != NULL)
-    return cudaSuccess;
+  cudaError_t error = sgemm__pool_if_any(&device, pool);
+  if (error != cudaSuccess || *pool != NULL)
+    return error;
   error = sgemm__new_pool(device, pool);
   if (error == cudaSuccess &&
       !__atomic_compare_exchange_n(&sgemm__devices[device].pool, &none, *pool, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -197,8 +207,9 @@ static sgemm_status sgemm__free(void *memory, sgemm_stream stream) {
 
 sgemm_status sgemm_release_workspaces(void) {
   cudaMemPool_t pool;
-  cudaError_t error = sgemm__pool(&pool);
-  if (error == cudaSuccess)
+  int device;
+  cudaError_t error = sgemm__pool_if_any(&device, &pool);
+  if (error == cudaSuccess && pool != NULL)
     error = cudaMemPoolTrimTo(pool, 0);
   return sgemm__status_of(error);
 }

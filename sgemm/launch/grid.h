@@ -7,7 +7,7 @@
 #define SGEMM__GRID_X_LIMIT 2147483647.0
 #define SGEMM__GRID_YZ_LIMIT 65535
 
-/* 1 if `blocks` blocks fit into x, and `batch` matrices, or blocks of 128 k, into y and z. */
+/* 1 if `blocks` blocks fit into x, and `batch` matrices, or scale blocks, into y and z. */
 static inline int sgemm__grid_fits(double blocks, int64_t batch) {
   return blocks <= SGEMM__GRID_X_LIMIT && batch <= (int64_t)SGEMM__GRID_YZ_LIMIT * SGEMM__GRID_YZ_LIMIT;
 }

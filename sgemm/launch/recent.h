@@ -11,13 +11,20 @@
 #define SGEMM__THREAD_LOCAL _Thread_local
 #endif
 
-enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 30 };
+enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 31 };
 
-/* All that sgemm_select() depends on. Only the alignment of an address counts, and whether alpha and beta are 0. The
-   device's bandwidth is in MB/s. */
+/* All that sgemm_select() depends on. Only the alignment of an address counts, or whether it is NULL, and whether alpha
+   and beta are 0. The device's bandwidth is in MB/s. */
 typedef struct sgemm__plan_key {
   int64_t words[SGEMM__KEY_WORDS];
 } sgemm__plan_key;
+
+/* What sgemm__in_registers() and sgemm__can_apply_after() read of an epilogue besides its number, a bit for each. */
+static inline int64_t sgemm__epilogue_key(const sgemm_params *p) {
+  return (p->alpha_device != NULL) | (p->beta_device != NULL) << 1 | (p->vec_m != NULL) << 2 | (p->vec_n != NULL) << 3 |
+         (p->stride_vec_m != 0) << 4 | (p->stride_vec_n != 0) << 5 | (p->aux != NULL) << 6 |
+         (p->D == NULL || p->D == p->C) << 7 | sgemm__reads_c(p) << 8;
+}
 
 static inline sgemm__plan_key sgemm__plan_key_of(const sgemm_params *p, sgemm_stage stage, const sgemm_device *d) {
   const sgemm__plan_key key = {{stage,
@@ -38,9 +45,10 @@ static inline sgemm__plan_key sgemm__plan_key_of(const sgemm_params *p, sgemm_st
                                 (uintptr_t)p->A % 16 != 0,
                                 (uintptr_t)p->B % 16 != 0,
                                 sgemm__has_no_products(p),
-                                sgemm__reads_c(p),
-                                sgemm__has_epilogue(p),
-                                p->D == NULL || p->D == p->C,
+                                p->epilogue,
+                                p->D != NULL,
+                                sgemm__epilogue_key(p),
+                                p->beta != 0.0f,
                                 p->prepared_a != NULL,
                                 p->prepared_b != NULL,
                                 d->multiprocessors,

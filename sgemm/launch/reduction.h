@@ -1,6 +1,6 @@
-/* sgemm/launch/reduction.h: sgemm_run_reduction(). The result is computed in slabs: blocks of rows and columns, or whole
-   matrices of a batch, about as large as the L2. Each slab is a call of sgemm_run_stage() for sums of products, and a
-   kernel that reads them, applies the epilogue and reduces. */
+/* sgemm/launch/reduction.h: sgemm_run_reduction(). The result is computed in slabs: blocks of rows and columns, or
+   whole matrices of a batch, about as large as the L2. Each slab is a call of sgemm_run_stage() for sums of products,
+   and a kernel that reads them, applies the epilogue and reduces. */
 #ifndef SGEMM_LAUNCH_REDUCTION_H
 #define SGEMM_LAUNCH_REDUCTION_H
 
@@ -14,12 +14,13 @@ typedef struct sgemm__reduction {
 
 /* How the slabs divide the result and the workspace. */
 typedef struct sgemm__slabs {
-  int64_t matrices, rows, cols; /* of a slab; the last ones may be smaller */
-  int64_t block_rows;           /* rows whose partial values the workspace holds */
-  int64_t ld;                   /* of a slab */
-  int64_t per_part, part_stride;
-  int parts, log2_lanes, prepares_b;
-  int64_t partials;                                             /* partial values; 0: none */
+  int64_t matrices, rows, cols;  /* of a slab; the last ones may be smaller */
+  int64_t block_rows;            /* rows whose partial values the workspace holds */
+  int64_t ld;                    /* floats from a row of a slab to the next: cols rounded up to a multiple of 4 */
+  int64_t per_part, part_stride; /* as in sgemm__reduction_args */
+  int parts, log2_lanes;         /* as in sgemm__reduction_args */
+  int prepares_b;                /* 1: the slabs of a column share the split terms of B */
+  int64_t partials;              /* partial values; 0: none */
   int64_t partial_bytes, prepared_bytes, sum_bytes, plan_bytes; /* in this order in the workspace */
   double cost;                                                  /* estimated us of all slabs */
 } sgemm__slabs;
@@ -123,7 +124,8 @@ static inline int64_t sgemm__slabs_bytes(const sgemm__slabs *s) {
   return s->partial_bytes + s->prepared_bytes + s->sum_bytes + s->plan_bytes;
 }
 
-/* The slabs of at most `elements` elements with the lowest estimated time. Returns 0 if none fits into `limit` bytes. */
+/* The slabs of at most `elements` elements with the lowest estimated time. Returns 0 if none fits into `limit` bytes.
+   */
 static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduction *c, const sgemm_device *device,
                                          double elements, int64_t limit) {
   enum { MIN_ROWS = 128, TILE = 256 }; /* a slab has whole tiles */
@@ -177,8 +179,8 @@ typedef struct sgemm__slab {
   int64_t matrix, row, col, matrices, rows, cols;
 } sgemm__slab;
 
-/* Args of a reduction's kernels for a slab, or for all of the result, which sgemm_reduce_direct multiplies itself. memory:
-   the workspace. */
+/* Args of a reduction's kernels for a slab, or for all of the result, which sgemm_reduce_direct multiplies itself.
+   memory: the workspace. */
 static inline sgemm__reduction_args sgemm__reduction_args_of(const sgemm__reduction *c, const sgemm__slabs *s,
                                                              const sgemm__slab *t, char *memory) {
   sgemm__reduction_args args;
@@ -215,6 +217,11 @@ static inline void sgemm__set_partials(sgemm__reduction_args *args, const sgemm_
   args->part_stride = s->part_stride;
 }
 
+/* The address of element `offset` of an operand, which is NULL if there are no products. */
+static inline const float *sgemm__at(const float *operand, int64_t offset) {
+  return operand == NULL ? NULL : operand + offset;
+}
+
 /* Multiplies a slab and reduces it. first_row: the first row with partial values in the workspace. */
 static inline sgemm_status sgemm__run_slab(const sgemm__reduction *c, const sgemm__slabs *s, const sgemm__slab *t,
                                            int64_t first_row, char *memory, sgemm__target *to) {
@@ -226,8 +233,8 @@ static inline sgemm_status sgemm__run_slab(const sgemm__reduction *c, const sgem
   sgemm_status status;
   if (!sgemm__grid_fits((double)blocks, t->matrices))
     return SGEMM_ERROR_GRID;
-  p.A += t->matrix * a->stride_a + t->row * (a->trans_a ? 1 : a->lda);
-  p.B += t->matrix * a->stride_b + t->col * (a->trans_b ? a->ldb : 1);
+  p.A = sgemm__at(p.A, t->matrix * a->stride_a + t->row * (a->trans_a ? 1 : a->lda));
+  p.B = sgemm__at(p.B, t->matrix * a->stride_b + t->col * (a->trans_b ? a->ldb : 1));
   p.C = args.gemm.C;
   p.ldc = s->ld;
   p.stride_c = t->rows * s->ld;
@@ -266,8 +273,8 @@ static inline sgemm_status sgemm__prepare_columns(const sgemm__reduction *c, con
   return s->prepares_b ? sgemm_prepare(&p, 'B', memory + s->partial_bytes, stream) : SGEMM_SUCCESS;
 }
 
-/* The slabs of some matrices and of the rows from `first` on whose partial values the workspace holds: column by column
-   of slabs, so that those of one column share the split terms of B. */
+/* Runs the slabs of `rows` rows from `first` on, whose partial values fit into the workspace together. The order is
+   column by column of slabs, so that the slabs of one column share the split terms of B. */
 static inline sgemm_status sgemm__run_rows(const sgemm__reduction *c, const sgemm__slabs *s, int64_t matrix,
                                            int64_t matrices, int64_t first, int64_t rows, char *memory,
                                            sgemm__target *to) {
@@ -301,7 +308,8 @@ static inline sgemm_status sgemm__run_slabs(const sgemm__reduction *c, const sge
   return status;
 }
 
-/* Without a workspace: one kernel multiplies and reduces. A reduction of no elements runs this way too. */
+/* Runs a reduction without a workspace: one kernel multiplies and reduces. A result without elements to reduce runs
+   this way too. */
 static inline sgemm_status sgemm__run_direct(const sgemm__reduction *c, sgemm__target *to) {
   const sgemm__args *a = &c->whole;
   const sgemm__slab all = {0, 0, 0, a->batch, a->m, a->n};

@@ -89,19 +89,25 @@ static inline int sgemm__kernel_number(const sgemm_variant_info *v, const sgemm_
 
 /* ---- Stages without TMA ------------------------------------------------------------------------------------------ */
 
+/* 1 if the grids of the launches of sgemm__run_tiles() fit. */
+static inline int sgemm__tiles_fit(const sgemm_plan *plan, const sgemm__args *args) {
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
+  const double tiles = (double)sgemm__ceil_div(args->m, v->BM) * (double)sgemm__ceil_div(args->n, v->BN);
+  return sgemm__grid_fits(tiles * plan->cluster_k * plan->split_k, args->batch) &&
+         (plan->split_k == 1 || sgemm__grid_fits(sgemm__reduce_blocks(args), 0)) &&
+         (!sgemm__applies_after(plan, args) || sgemm__grid_fits(sgemm__apply_blocks(args), 0));
+}
+
 static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
                                             sgemm__target *to) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(args->m, v->BM), tiles_n = sgemm__ceil_div(args->n, v->BN);
-  const double blocks = (double)tiles_m * (double)tiles_n * plan->cluster_k * plan->split_k;
   const int apply = sgemm__applies_after(plan, args);
   float *partials = (float *)p->workspace;
   sgemm__split_k_args s;
   sgemm__grid grid;
   sgemm_status status;
-  if (!sgemm__grid_fits(blocks, args->batch) ||
-      (plan->split_k > 1 && !sgemm__grid_fits(sgemm__reduce_blocks(args), 0)) ||
-      (apply && !sgemm__grid_fits(sgemm__apply_blocks(args), 0)))
+  if (!sgemm__tiles_fit(plan, args))
     return SGEMM_ERROR_GRID;
   s.gemm = plan->split_k > 1 ? sgemm__into_partitions(args, partials, plan->split_k)
            : apply           ? sgemm__before_epilogue(args)
@@ -110,7 +116,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   s.gemm.tiles_n = (uint32_t)tiles_n;
   s.k_per_split = plan->split_k > 1 ? sgemm__ceil_div(sgemm__ceil_div(args->k, v->BK), plan->split_k) * v->BK : args->k;
   s.split_stride = plan->split_k > 1 ? sgemm__partition_floats(args) : 0;
-  grid = sgemm__grid_of((int64_t)blocks, args->batch, v->threads, v->shared);
+  grid = sgemm__grid_of(tiles_m * tiles_n * plan->cluster_k * plan->split_k, args->batch, v->threads, v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
   /* The parameter of kernels without split-K is sgemm__args, the first member of s. */
   status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &s.gemm), grid, &s, to);
@@ -121,12 +127,13 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
 
 /* ---- Stages tma and clustered ------------------------------------------------------------------------------------ */
 
-/* k after which a persistent block ends at its next tile and the next block of the grid gets its slot, and k of a tile
-   from which on it ends after each. Without a limit persistent blocks come to each k at more and more different times,
-   and lost L2 reuse costs power, and so clocks. A block that ends also leaves the next tile to the SM that is free
-   first. With the first limit a call at 16384 x 16384 x 16384 takes 159 ms instead of 165 ms, and 4096 x 4096 x 4096 is
-   as fast as without. With the second, calls without stream-K take 2 % less time; a shorter k takes 2 to 4 % more in
-   calls that load the GPU for long (H200, docs/notebook/tma_loop.md, "Persistent blocks"). */
+/* SGEMM__PERSISTENT_K: a persistent block starts no tile after this much k, and frees its slot for the next block of
+   the grid. SGEMM__PERSISTENT_TILE_K: a block computes one tile if the tile has this much k. Without a limit persistent
+   blocks come to each k at more and more different times, and lost L2 reuse costs power, and so clocks. A block that
+   ends also leaves the next tile to the SM that is free first. With the first limit a call at 16384 x 16384 x 16384
+   takes 159 ms instead of 165 ms, and 4096 x 4096 x 4096 is as fast as without. With the second, calls without stream-K
+   take 2 % less time; a shorter k takes 2 to 4 % more in calls that load the GPU for long (H200,
+   docs/notebook/tma_loop.md, "Persistent blocks"). */
 enum { SGEMM__PERSISTENT_K = 32768, SGEMM__PERSISTENT_TILE_K = 8192 };
 
 /* Launches the packing of the plan's operands, and makes args describe the packed operands. */
@@ -156,18 +163,30 @@ static inline sgemm_status sgemm__launch_pack(const sgemm__tma_layout *l, sgemm_
                      : sgemm__emit(SGEMM__PACK, 0, sgemm__grid_of(blocks, 1, SGEMM__PACK_THREADS, 0), &pack, to);
 }
 
+/* Tiles of the last, partial wave, which stream-K units divide; 0: none. */
+static inline int64_t sgemm__stream_k_tiles(const sgemm_plan *plan, const sgemm__args *args) {
+  const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
+  const int64_t tiles = sgemm__ceil_div(args->m, v->BM) * sgemm__ceil_div(args->n, v->BN) * args->batch;
+  return plan->stream_k > 0 && args->k > 0 ? tiles % plan->stream_k : 0;
+}
+
 /* Divides the tiles among persistent blocks, and the tiles of the last, partial wave among stream-K units. A block has
-   one stream-K unit, a unit has at least one iteration (k-step of BK). Returns 0 if the numbers are too large for the
-   kernel. */
-static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_device *device, sgemm__tma_args *t) {
+   one stream-K unit, a unit has at least one iteration (k-step of BK). Returns the blocks of the launch; 0 if the
+   numbers are too large for the kernel or its grid. */
+static inline int64_t sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_device *device, sgemm__tma_args *t) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t tiles_m = sgemm__ceil_div(t->gemm.m, v->BM), tiles_n = sgemm__ceil_div(t->gemm.n, v->BN);
   const int64_t tiles = tiles_m * tiles_n * t->gemm.batch, slots = (int64_t)device->multiprocessors * v->resident;
   const double all_tiles = (double)tiles_m * (double)tiles_n * (double)t->gemm.batch;
-  const uint32_t stream_k_tiles = plan->stream_k > 0 && t->gemm.k > 0 ? (uint32_t)(tiles % plan->stream_k) : 0;
-  const double iterations = (double)stream_k_tiles * (double)sgemm__ceil_div(t->gemm.k, v->BK);
-  if (!sgemm__grid_fits(all_tiles * plan->cluster_k + 2.0 * plan->stream_k, t->gemm.batch) ||
-      iterations >= 2147483648.0)
+  uint32_t stream_k_tiles;
+  double iterations;
+  int64_t waves, blocks;
+  if (!sgemm__tma_countable(plan, &t->gemm) ||
+      !sgemm__grid_fits(all_tiles * plan->cluster_k + 2.0 * plan->stream_k, t->gemm.batch))
+    return 0;
+  stream_k_tiles = (uint32_t)sgemm__stream_k_tiles(plan, &t->gemm);
+  iterations = (double)stream_k_tiles * (double)sgemm__ceil_div(t->gemm.k, v->BK);
+  if (iterations >= 2147483648.0)
     return 0;
   t->gemm.tiles_m = (uint32_t)tiles_m;
   t->gemm.tiles_n = (uint32_t)tiles_n;
@@ -186,7 +205,10 @@ static inline int sgemm__schedule_tiles(const sgemm_plan *plan, const sgemm_devi
   t->BM = v->BM;
   t->BN = v->BN;
   t->BK = v->BK;
-  return 1;
+  waves = stream_k_tiles > 0 ? tiles / t->persistent_blocks : sgemm__ceil_div(tiles, t->persistent_blocks);
+  waves = waves > t->tiles_per_block ? sgemm__ceil_div(waves, t->tiles_per_block) : 1;
+  blocks = v->cluster_split_k ? tiles * plan->cluster_k : t->persistent_blocks * waves;
+  return sgemm__grid_fits((double)blocks, 1) ? blocks : 0;
 }
 
 static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
@@ -195,12 +217,13 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   const sgemm__tma_layout l = sgemm__tma_layout_of(plan, args, p->workspace);
   const int apply = sgemm__applies_after(plan, args);
   sgemm__tma_args t;
-  int64_t tiles, waves, reduce_blocks;
+  int64_t blocks, reduce_blocks;
   sgemm__grid grid;
   sgemm_status status;
   t.gemm = apply ? sgemm__before_epilogue(args) : *args;
   t.partials = l.partials;
-  if (!sgemm__tma_countable(plan, args) || !sgemm__schedule_tiles(plan, device, &t))
+  blocks = sgemm__schedule_tiles(plan, device, &t);
+  if (blocks == 0)
     return SGEMM_ERROR_GRID;
   reduce_blocks = (int64_t)t.stream_k_tiles * (v->BM * v->BN / (4 * SGEMM__PACK_THREADS)) * t.reduce_threads;
   if (!sgemm__grid_fits((double)reduce_blocks, 1) || (apply && !sgemm__grid_fits(sgemm__apply_blocks(args), 0)))
@@ -208,16 +231,21 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   status = sgemm__launch_pack(&l, &t.gemm, to);
   if (status != SGEMM_SUCCESS)
     return status;
-  tiles = (int64_t)t.gemm.tiles_m * t.gemm.tiles_n * args->batch;
-  waves = t.stream_k_tiles > 0 ? tiles / t.persistent_blocks : sgemm__ceil_div(tiles, t.persistent_blocks);
-  waves = waves > t.tiles_per_block ? sgemm__ceil_div(waves, t.tiles_per_block) : 1;
-  grid = sgemm__grid_of(v->cluster_split_k ? tiles * plan->cluster_k : t.persistent_blocks * waves, 1,
-                        sgemm_variant_threads(v, device), v->shared);
+  grid = sgemm__grid_of(blocks, 1, sgemm_variant_threads(v, device), v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
   status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &t.gemm), grid, &t, to);
   if (status == SGEMM_SUCCESS && reduce_blocks > 0)
     status = sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
   return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(args, to) : status;
+}
+
+/* 1 if the grids of the launches of a plan's strict variant fit: the fallback of a tensor plan for args. */
+static inline int sgemm__fallback_fits(const sgemm_plan *fallback, const sgemm__args *args,
+                                       const sgemm_device *device) {
+  sgemm__tma_args t;
+  t.gemm = *args;
+  return sgemm__variant_get(fallback->variant)->uses_tma ? sgemm__schedule_tiles(fallback, device, &t) > 0
+                                                         : sgemm__tiles_fit(fallback, args);
 }
 
 /* The launches of a strict plan for args, which are those of p or of a slice. fallback_reason: NULL, or the word of a
@@ -233,10 +261,20 @@ static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */
 
+/* Row blocks of those operands that are not pre-split. */
+static inline int64_t sgemm__split_row_blocks(const sgemm__split_operand *a, const sgemm__split_operand *b) {
+  return (a->presplit ? 0 : a->rows / SGEMM__ROW_BLOCK * a->batch) +
+         (b->presplit ? 0 : b->rows / SGEMM__ROW_BLOCK * b->batch);
+}
+
+/* 1 if the grid of the split fits for operands with these k. */
+static inline int sgemm__splits_fit(const sgemm__tensor_layout *l, int64_t k) {
+  return sgemm__grid_fits((double)sgemm__split_row_blocks(&l->a, &l->b), sgemm__ceil_div(k, SGEMM__SCALE_K));
+}
+
 /* Launches the split of those operands of args that are not pre-split, into terms of a format. */
 static inline sgemm_status sgemm__launch_split(const sgemm__tensor_args *args, sgemm_format format, sgemm__target *to) {
-  const int64_t row_blocks = (args->a.presplit ? 0 : args->a.rows / SGEMM__ROW_BLOCK * args->a.batch) +
-                             (args->b.presplit ? 0 : args->b.rows / SGEMM__ROW_BLOCK * args->b.batch);
+  const int64_t row_blocks = sgemm__split_row_blocks(&args->a, &args->b);
   const int64_t scale_blocks = sgemm__ceil_div(args->gemm.k, SGEMM__SCALE_K);
   if (row_blocks == 0 || scale_blocks == 0)
     return SGEMM_SUCCESS;
@@ -295,20 +333,26 @@ static inline sgemm_status sgemm__launch_full_range(const sgemm_plan *plan, cons
   return status != SGEMM_SUCCESS ? status : sgemm__launch_tensor(plan->tensor_fallback, &t, device, to);
 }
 
+/* Scale blocks of each split-K partition of a tensor plan, and the partitions that have any. A partition is a multiple
+   of SGEMM__SCALE_K elements of k, which have one block scale. The last partitions of a plan may have no k; they are
+   neither computed nor summed. */
+static inline int64_t sgemm__blocks_per_split(int64_t k, int split_k) {
+  return sgemm__max(1, sgemm__ceil_div(sgemm__ceil_div(k, SGEMM__SCALE_K), split_k));
+}
+static inline int sgemm__used_partitions(int64_t k, int split_k) {
+  return (int)sgemm__ceil_div(sgemm__ceil_div(k, SGEMM__SCALE_K), sgemm__blocks_per_split(k, split_k));
+}
+
 /* The args of a slice's split and first multiplication. */
 static inline sgemm__tensor_args sgemm__tensor_args_of(const sgemm_plan *plan, const sgemm__tensor_layout *l,
                                                        const sgemm__slice *slice, int adds_to_report, uint32_t *words) {
-  /* A split-K partition is a multiple of 128 k, which have one block scale. The last partitions of a plan may have no
-     k; they are neither computed nor summed. */
-  const int64_t scale_blocks = sgemm__ceil_div(slice->args.k, SGEMM__SCALE_K);
-  const int64_t blocks_per_split = sgemm__ceil_div(scale_blocks, plan->split_k);
   const int full_range = plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE;
   sgemm__tensor_args t;
   t.gemm = slice->args;
   t.a = l->a;
   t.b = l->b;
-  t.split_k = (int)sgemm__ceil_div(scale_blocks, blocks_per_split);
-  t.k_per_split = blocks_per_split * SGEMM__SCALE_K;
+  t.split_k = sgemm__used_partitions(slice->args.k, plan->split_k);
+  t.k_per_split = sgemm__blocks_per_split(slice->args.k, plan->split_k) * SGEMM__SCALE_K;
   t.split_stride = 0;
   t.guard_word = words + (full_range ? SGEMM__WORD_FIRST : SGEMM__WORD_STRICT);
   t.first_reason = NULL;
@@ -318,19 +362,25 @@ static inline sgemm__tensor_args sgemm__tensor_args_of(const sgemm_plan *plan, c
   return t;
 }
 
-/* The launches of a slice: split, multiply, the same in full range, reduce, and a strict kernel. The kernels of each
-   further way to compute the slice run only if those before it have not. l: its layout. */
+/* The plan of a tensor plan's strict fallback. */
+static inline sgemm_plan sgemm__fallback_plan(const sgemm_plan *plan) {
+  sgemm_plan fallback = sgemm__plain_plan(plan->variant);
+  fallback.cluster_k = plan->cluster_k;
+  return fallback;
+}
+
+/* The launches of a slice: split, multiply, both again in full range, reduce, strict fp32, apply the epilogue. Kernels
+   of a later way to compute the slice run only if the earlier ways have not. l: the slice's layout. */
 static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_params *p,
                                             const sgemm__tensor_layout *l, const sgemm__slice *slice,
                                             int adds_to_report, const sgemm_device *device, sgemm__target *to) {
   uint32_t *words = (uint32_t *)p->workspace;
   const uint32_t *strict_reason = words + SGEMM__WORD_STRICT;
   sgemm__tensor_args t = sgemm__tensor_args_of(plan, l, slice, adds_to_report, words);
-  sgemm_plan fallback = sgemm__plain_plan(plan->variant);
+  const sgemm_plan fallback = sgemm__fallback_plan(plan);
   const int apply = sgemm__applies_after_tensor(plan, t.split_k, &slice->args); /* also after a fallback */
   sgemm__args strict = slice->args;
   sgemm_status status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
-  fallback.cluster_k = plan->cluster_k;
   if (status != SGEMM_SUCCESS)
     return status;
   if (t.split_k > 1) {
@@ -359,13 +409,16 @@ static inline sgemm_status sgemm__run_tensor(const sgemm_plan *plan, const sgemm
   const sgemm__slices slices = sgemm__slices_of(plan, p, &whole);
   const sgemm__tensor_layout l = sgemm__tensor_layout_of(plan, p, &whole);
   const int64_t count = slices.count_m * slices.count_n * slices.count_k;
+  const sgemm_plan fallback = sgemm__fallback_plan(plan);
+  const sgemm__args largest = sgemm__largest_slice(&slices, &whole);
   sgemm_status status = SGEMM_SUCCESS;
   int64_t number;
-  if (!sgemm__tensor_tiles_fit(plan->tensor, &whole) || !sgemm__tensor_tiles_fit(plan->tensor_fallback, &whole) ||
+  if (!sgemm__tensor_tiles_fit(plan->tensor, &largest) || !sgemm__tensor_tiles_fit(plan->tensor_fallback, &largest) ||
+      !sgemm__splits_fit(&l, slices.k) || !sgemm__fallback_fits(&fallback, &largest, device) ||
       (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE &&
        !sgemm__grid_fits(sgemm__full_range_row_blocks(&l, slices.k), 0)) ||
-      (!sgemm__grid_fits(sgemm__reduce_blocks(&whole), 0) && plan->split_k > 1) ||
-      (!sgemm__grid_fits(sgemm__apply_blocks(&whole), 0) && whole.applies_epilogue))
+      (!sgemm__grid_fits(sgemm__reduce_blocks(&largest), 0) && plan->split_k > 1) ||
+      (!sgemm__grid_fits(sgemm__apply_blocks(&largest), 0) && whole.applies_epilogue))
     return SGEMM_ERROR_GRID;
   for (number = 0; number < count && status == SGEMM_SUCCESS; number++) {
     const sgemm__slice slice = sgemm__slice_at(&slices, &whole, number);

@@ -12,13 +12,13 @@
 #define SGEMM__COST_SPLIT_WAIT 800.0    /* clocks for 16 loads in flight of a split-K sum (selection.md) */
 #define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
 #define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
-#define SGEMM__COST_CLUSTER_IDLE 11.0   /* SMs for each that clusters leave idle (selection.md, "Where clusters run") */
+#define SGEMM__COST_CLUSTER_IDLE 11.0   /* SMs for each SM idle beside clusters (selection.md, "Where clusters run") */
 #define SGEMM__COST_GPC_SMS 16          /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
-/* Without a branch, which would be mispredicted every other time: x is not negative. */
+/* x rounded up, for x >= 0. The code has no branch, because one would be mispredicted every other time. */
 static inline double sgemm__ceil(double x) {
   const int64_t floor = (int64_t)x;
   return (double)(floor + ((double)floor < x));
@@ -42,7 +42,7 @@ typedef struct sgemm__problem {
   double l2;          /* bytes of the L2 */
   double fmas;        /* clocks of all FMAs at the nominal peak */
   double read_c;      /* clocks until a vector of C arrives; 0 if beta is 0 */
-  double read_ahead;  /* the same for epilogues that load eight vectors at a time */
+  double read_ahead;  /* clocks until C arrives in epilogues that load eight vectors at a time; 0 if beta is 0 */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -82,7 +82,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   return q;
 }
 
-/* Clocks of the second kernel that applies an epilogue: a launch, and 4 bytes read and 4 bytes written of each result. */
+/* Clocks of the second kernel that applies an epilogue: a launch, and for each result 4 bytes read and 4 written. */
 static inline double sgemm__apply_cost(const sgemm__problem *q, const sgemm__calibration *c) {
   return c->split_k + q->m * q->n * q->batch * 8.0 * q->dram_byte / SGEMM__COST_L2_SHARE;
 }
@@ -112,8 +112,8 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
 
 /* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
    the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, those that copy
-   single elements, and tma load eight vectors at a time; their code for it runs once, and it is long. A thread of direct
-   loads all its vectors at a time. */
+   single elements, and tma load eight vectors at a time; their code for it runs once, and it is long. A thread of
+   direct loads all its vectors at a time. */
 static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q) {
   const double vectors = v->stage == SGEMM_STAGE_direct
                              ? 1.0
@@ -178,8 +178,8 @@ static inline double sgemm__half_rate(const sgemm_variant_info *v, const sgemm__
 }
 
 /* Lower bound of the clocks of every plan of a variant. The SM time is at least that of all SMs busy all the time.
-   Without a split of k it is also at least that of the SM with the most tiles; a split of k costs a sum. The bound costs
-   less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
+   Without a split of k it is also at least that of the SM with the most tiles; a split of k costs a sum. The bound
+   costs less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
 static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__variant_calibration *own,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm__variant_get(variant);
@@ -259,15 +259,16 @@ typedef struct sgemm__waves {
    H200 then runs 64 clusters of 4 at a time, and 62 by its default policy. Clusters of 8 are slower with it. */
 enum { SGEMM__BALANCED_CLUSTER = 4 };
 
-/* Blocks of the clusters whose last ones do not spread: a cluster starts when SMs that are next to each other are free,
-   and takes all slots of these. 64 x 4096 x 14336 in 512 blocks of 64 x 64, 2.13 waves, takes three full waves of 71 us
+/* Size of the clusters that fill whole SMs in the partial wave too: a cluster starts when neighbouring SMs are free,
+   and takes all of their slots. 64 x 4096 x 14336 in 512 blocks of 64 x 64, 2.13 waves, takes three full waves of 71 us
    (H200). */
 enum { SGEMM__PACKED_CLUSTER = 8 };
 
-/* Blocks that run at a time, with per_sm blocks on an SM, in clusters of a size. A cluster runs within one GPC of about 16
-   SMs, and 12 of the 132 SMs of an H200 have no place in one: with one block on an SM it runs 30 clusters of 4, or 15 of 8.
-   A GPC has only whole clusters: with one block on an SM it runs 2 of 6, on 12 of its SMs, or 2 of 7. With several blocks
-   on an SM, clusters of 4 leave fewer slots empty: the idle SMs over the blocks on an SM approximate how many. */
+/* Blocks that run at a time, with per_sm blocks on an SM, in clusters of a size. A cluster runs within one GPC of about
+   16 SMs, and 12 of the 132 SMs of an H200 have no place in one: with one block on an SM it runs 30 clusters of 4, or
+   15 of 8. A GPC has only whole clusters: with one block on an SM it runs 2 of 6, on 12 of its SMs, or 2 of 7. With
+   several blocks on an SM, clusters of 4 leave fewer slots empty: the idle SMs over the blocks on an SM approximate how
+   many. */
 static inline double sgemm__cluster_slots(int cluster, int per_sm, const sgemm__problem *q) {
   const double idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE);
   const int in_gpc = SGEMM__COST_GPC_SMS * per_sm / cluster * cluster; /* blocks of whole clusters */
@@ -355,8 +356,8 @@ static inline double sgemm__memory_time(const sgemm__waves *w, const sgemm_plan 
 }
 
 /* Power bound: minimum clocks at the 700 W of an H200. FMAs at the full rate need all of the power; so do 2 (1 / 0.49)
-   times the bytes that DRAM moves at its nominal bandwidth, or 6 (1 / 0.17) times as many bytes loaded by SMs. Units out
-   of step read the rows that several tiles load twice. */
+   times the bytes that DRAM moves at its nominal bandwidth, or 6 (1 / 0.17) times as many bytes loaded by SMs. Units
+   out of step read the rows that several tiles load twice. */
 static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                         const sgemm__problem *q) {
   const double shared_rows = (q->n > r->v->BN ? q->m : 0.0) + (q->m > r->v->BM ? q->n : 0.0);
@@ -365,8 +366,8 @@ static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm_plan 
   return q->fmas + (SGEMM__COST_POWER_DRAM * (q->bytes + reread) + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
 }
 
-/* Clocks of a stream-K sum beyond its launch: units that end in two tiles, and waits. A thread waits for memory once for
-   each 8 partial tiles that it adds. */
+/* Clocks of a stream-K sum beyond its launch: units that end in two tiles, and waits. A thread waits for memory once
+   for each 8 partial tiles that it adds. */
 static inline double sgemm__stream_k_cost(const sgemm__waves *w, const sgemm__candidate *r) {
   const double partials = w->wave / w->left;
   const double waits = sgemm__ceil(partials / (8.0 * sgemm__reduce_threads((uint32_t)partials)));

@@ -44,9 +44,14 @@ static inline int sgemm__can_apply_after(const sgemm__args *args) {
          (e->beta == NULL && e->alpha == NULL && !(e->reads & SGEMM__READS_c));
 }
 
+/* 1 if a tensor plan can apply the epilogue of the call. */
+static inline int sgemm__suits_tensor(const sgemm__args *args) {
+  return !args->applies_epilogue || sgemm__can_apply_after(args);
+}
+
 /* 1 if the plan can apply the epilogue of the call. */
 static inline int sgemm__suits_epilogue(const sgemm_plan *plan, const sgemm__args *args) {
-  return !args->applies_epilogue || sgemm__can_apply_after(args) ||
+  return sgemm__suits_tensor(args) ||
          (sgemm__fuses(sgemm__variant_get(plan->variant), args) && plan->tensor == SGEMM_TENSOR_VARIANT_NONE);
 }
 
@@ -86,6 +91,12 @@ typedef struct sgemm__best {
   double cost;
 } sgemm__best;
 
+/* 1 if the plan fits into p's workspace. INT64_MAX bytes are too many for any. */
+static inline int sgemm__fits_workspace(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args) {
+  const int64_t bytes = sgemm__plan_bytes(plan, p, args);
+  return bytes != INT64_MAX && bytes <= p->workspace_bytes;
+}
+
 /* Makes a plan the best candidate if its estimated time is below the best one's, the variant and the device can run it,
    and it fits into the workspace. */
 static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate *r, const sgemm_params *p,
@@ -100,24 +111,22 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   sgemm__decide_repack(plan, &q->args, INT64_MAX);
   cost = sgemm__cost_below(best->cost, plan, r, q, &sgemm__h200);
   if (cost < best->cost) {
-    int64_t bytes;
     sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
-    bytes = sgemm__plan_bytes(plan, p, &q->args);
-    if (bytes != INT64_MAX && bytes <= p->workspace_bytes) {
+    if (sgemm__fits_workspace(plan, p, &q->args)) {
       best->plan = *plan;
       best->cost = cost;
     }
   }
 }
 
-/* The least k of a block that is one of several for a tile. A pipeline copies one k-step while it multiplies another,
-   and a full step of gemv with V = 4 is 2 BK. gemv with V = 1 needs one step. */
-static inline double sgemm__least_k(const sgemm_variant_info *v) {
+/* Minimum k of a block when several blocks divide the k of a tile. A pipeline copies one k-step while it multiplies
+   another, and a full step of gemv with V = 4 is 2 BK. gemv with V = 1 needs one step. */
+static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
   return (v->bufs > 0 || v->V == 4 ? 2.0 : 1.0) * v->BK;
 }
 
-/* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k
-   (waves = 0). For sizes that are powers of two also: split-K with partitions that fill one or two waves; stream-K with a
+/* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k (waves
+   = 0). For sizes that are powers of two also: split-K with partitions that fill one or two waves; stream-K with a
    block for each slot, or with equally many units for each tile. Returns 1 and sets the plan's fields, 0 if there is no
    plan of this number, -1 if there is none of a greater number either. */
 enum { SGEMM__PLAN_NUMBERS = 16 };
@@ -133,10 +142,10 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   plan->split_k = 1;
   plan->stream_k = 0;
   free_slots = r->slots / plan->cluster_k;
-  /* A block of a cluster has at least the k-steps of sgemm__least_k(), all blocks of a cluster are resident, and the
+  /* A block of a cluster has at least the k of sgemm__min_block_k(), all blocks of a cluster are resident, and the
      blocks of the launch fill at most four waves. */
   if (plan->cluster_k > 1 &&
-      (!v->cluster_split_k || device->code_arch < 90 || plan->cluster_k * sgemm__least_k(v) > q->k ||
+      (!v->cluster_split_k || device->code_arch < 90 || plan->cluster_k * sgemm__min_block_k(v) > q->k ||
        plan->cluster_k > slots || 4.0 * free_slots < 1.0))
     return -1;
   if (waves == 0)
@@ -147,7 +156,7 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
     plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
   } else if (sgemm__can_split_k(v)) {
     plan->split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;
-    if (plan->split_k * plan->cluster_k * sgemm__least_k(v) > q->k)
+    if (plan->split_k * plan->cluster_k * sgemm__min_block_k(v) > q->k)
       return 0;
   }
   return sgemm__summed_parts(plan) > 1;
@@ -220,8 +229,8 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
   return best;
 }
 
-/* 1 if a tensor plan's slices suit the operands. Slices of k, which are added up in C, have no place for an epilogue and
-   cannot take pre-split operands of a batch apart. */
+/* 1 if a tensor plan's slices suit the operands. Slices of k are added up in C, so they have no place for an epilogue.
+   They cannot take pre-split operands of a batch apart. */
 static inline int sgemm__slices_possible(const sgemm_plan *plan, const sgemm_params *p) {
   return plan->slices_m >= 0 && plan->slices_n >= 0 && plan->slices_k >= 0 &&
          (plan->slices_k <= 1 ||
@@ -233,7 +242,7 @@ static inline int sgemm__is_sliced(const sgemm_plan *plan) {
   return plan->slices_m > 1 || plan->slices_n > 1 || plan->slices_k > 1;
 }
 
-/* Slices of a plan that the selection considers, at most. A slice has up to 6 launches. */
+/* Slices of a plan that the selection considers, at most. A slice has up to SGEMM_MAX_LAUNCHES launches. */
 enum { SGEMM__SLICES_LIMIT = 1024 };
 
 /* Sets the plan's slices of m, or of n, to the fewest with which it fits into the workspace. Its other slices are set.
@@ -263,7 +272,7 @@ static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_para
     if (count > SGEMM__SLICES_LIMIT)
       return 0;
     *slices = (int)sgemm__ceil_div(tiles, sgemm__ceil_div(tiles, count));
-    if (sgemm__plan_bytes(plan, p, args) <= p->workspace_bytes)
+    if (sgemm__fits_workspace(plan, p, args))
       return 1;
   }
   return 0;
@@ -310,6 +319,11 @@ static inline void sgemm__consider_slices(const sgemm_plan *whole, const sgemm_p
   }
 }
 
+/* The format of a tensor mode. */
+static inline sgemm_format sgemm__format_of(const sgemm_params *p) {
+  return p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
+}
+
 /* A tensor plan is selected if its estimated time is below this part of the strict plan's. The margin keeps an error of
    the estimate from making a tensor mode slower than strict fp32. */
 #define SGEMM__TENSOR_MARGIN 0.85
@@ -318,11 +332,11 @@ static inline void sgemm__consider_slices(const sgemm_plan *whole, const sgemm_p
 static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_device *device, const sgemm__problem *q,
                                           sgemm__best *best) {
   enum { SPLIT_K_LIMIT = 64, SPLIT_K_MIN_K = 256, FP16_MIN_K = 128, BF16_MIN_K = 64, UNSPLIT_K = 16384 };
-  const sgemm_format format = p->mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
+  const sgemm_format format = sgemm__format_of(p);
   sgemm_plan fallback = best->plan;
   int i;
   if (p->mode == SGEMM_STRICT || p->k < (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) || q->args.k == 0 ||
-      best->plan.variant == SGEMM_VARIANT_NONE || !sgemm_tensor_compiled())
+      best->plan.variant == SGEMM_VARIANT_NONE || !sgemm_tensor_compiled() || !sgemm__suits_tensor(&q->args))
     return;
   best->cost *= SGEMM__TENSOR_MARGIN;
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * SGEMM__COST_TENSOR_LAUNCH; i++) {
@@ -343,10 +357,10 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
       const double cost = sgemm__tensor_cost(&plan, p, device, q);
       if (cost >= best->cost)
         continue;
-      if (sgemm__plan_bytes(&plan, p, &q->args) <= p->workspace_bytes) {
+      if (sgemm__fits_workspace(&plan, p, &q->args)) {
         best->plan = plan;
         best->cost = cost;
-      } else if (p->workspace_bytes > SGEMM__GUARD_BYTES) {
+      } else if (p->workspace_bytes > SGEMM__GUARD_BYTES && sgemm__plan_bytes(&plan, p, &q->args) != INT64_MAX) {
         sgemm__consider_slices(&plan, p, device, q, best);
       }
     }
@@ -386,11 +400,11 @@ static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_co
   }
   if (with.plan.tensor_fallback == SGEMM_TENSOR_VARIANT_NONE)
     return;
-  if (sgemm__plan_bytes(&with.plan, p, &q->args) > p->workspace_bytes && sgemm__is_sliced(plan)) {
+  if (!sgemm__fits_workspace(&with.plan, p, &q->args) && sgemm__is_sliced(plan)) {
     const sgemm_plan whole = with.plan;
     sgemm__consider_slices(&whole, p, device, q, &with);
   }
-  if (sgemm__plan_bytes(&with.plan, p, &q->args) <= p->workspace_bytes &&
+  if (sgemm__fits_workspace(&with.plan, p, &q->args) &&
       sgemm__tensor_cost(&with.plan, p, device, q) <
           sgemm__smaller(SGEMM__TENSOR_MARGIN * strict_cost, 1.03 * cost_without))
     *plan = with.plan;

@@ -1,6 +1,6 @@
 /* sgemm/select/tables.h: the tables of variants and of tensor-core variants as arrays of structs. The library calls
-   these static functions. In position-independent code (-fPIC) compilers do not inline public functions, because another
-   library can replace them: with public ones sgemm_select() takes 11 to 25 % longer (gcc 12, x86-64). */
+   these static functions. In position-independent code (-fPIC) compilers do not inline public functions, because
+   another library can replace them: with public ones sgemm_select() takes 11 to 25 % longer (gcc 12, x86-64). */
 #ifndef SGEMM_SELECT_TABLES_H
 #define SGEMM_SELECT_TABLES_H
 

@@ -3,10 +3,7 @@
 #ifndef SGEMM_SELECT_WORKSPACE_H
 #define SGEMM_SELECT_WORKSPACE_H
 
-/* The args of params. A column-major product is the transpose of a row-major product, C' = op(B)' op(A)', so the
-   operands are exchanged. alpha = 0 becomes k = 0. The epilogue alpha * 0 + beta * C then has to be equal to beta * C
-   bit for bit. With alpha = -0 it is, because -0 + x = x for every x, also for x = -0. With beta = 0, alpha = +0 stores
-   +0. */
+/* Fills the epilogue's args from params. Column-major: rows and columns change places. With D, C of the args is D. */
 static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__epilogue_args *e = &a->epilogue;
@@ -49,6 +46,10 @@ static inline void sgemm__move_epilogue(sgemm__epilogue_args *e, int64_t matrix,
   e->vec_n += e->vec_n != NULL ? matrix * e->stride_vec_n + col : 0;
 }
 
+/* The args of params. A column-major product is the transpose of a row-major product, C' = op(B)' op(A)', so the
+   operands are exchanged. alpha = 0 becomes k = 0. The epilogue alpha * 0 + beta * C then has to be equal to beta * C
+   bit for bit. With alpha = -0 it is, because -0 + x = x for every x, also for x = -0. With beta = 0, alpha = +0 stores
+   +0. Only beta in host memory is known here: with beta_device the sign of a zero may differ. */
 static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__args a;
@@ -216,6 +217,13 @@ static inline void sgemm__decide_repack(sgemm_plan *plan, const sgemm__args *arg
 
 /* ---- Tensor modes: 128 bytes with the guard's words, split operands, then split-K -------------------------------- */
 
+/* 1 if the split operands of an m x n x k multiplication have at most 10^18 bytes, so that no offset in them overflows.
+   An element takes less than 8 bytes, its block scale included. Rows are padded to SGEMM__ROW_BLOCK, k to 64. */
+static inline int sgemm__split_countable(int64_t m, int64_t n, int64_t k, int64_t batch) {
+  const double rows = (double)m + (double)n + 2.0 * SGEMM__ROW_BLOCK;
+  return rows * ((double)k + SGEMM__SCALE_K) * (double)sgemm__max(batch, 1) * 8.0 <= 1e18;
+}
+
 /* Lays out one split operand from `memory` on: terms, block scales, flags, each at a multiple of 128 bytes. Returns its
    bytes. With memory = NULL only the size is computed. Tiles at an edge read up to 256 rows beyond the operand; no
    result depends on these values. */
@@ -303,6 +311,15 @@ static inline int64_t sgemm__sharing_slices(const sgemm__slices *s) {
   return (s->shares_b ? s->count_n * (s->count_m - 1) : s->count_m * (s->count_n - 1)) * s->count_k;
 }
 
+/* The args of the largest slice, for sizes alone. */
+static inline sgemm__args sgemm__largest_slice(const sgemm__slices *s, const sgemm__args *whole) {
+  sgemm__args largest = *whole;
+  largest.m = s->m;
+  largest.n = s->n;
+  largest.k = s->k;
+  return largest;
+}
+
 /* One slice. */
 typedef struct sgemm__slice {
   sgemm__args args;          /* its multiplication */
@@ -347,15 +364,15 @@ static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *pla
   const sgemm_tensor_variant_info *full = sgemm__tensor_variant_get(plan->tensor_fallback);
   const int swap = p->order == SGEMM_COL_MAJOR;
   const sgemm__slices slices = sgemm__slices_of(plan, p, whole);
+  const sgemm__args largest = sgemm__largest_slice(&slices, whole), *args = &largest;
+  const int64_t partitions = sgemm__partitions_floats(args, plan->split_k);
   char *memory = (char *)p->workspace;
-  sgemm__args largest = *whole;
-  const sgemm__args *args = &largest;
-  int64_t partitions;
   sgemm__tensor_layout l;
-  largest.m = slices.m;
-  largest.n = slices.n;
-  largest.k = slices.k;
-  partitions = sgemm__partitions_floats(args, plan->split_k);
+  if (!sgemm__split_countable(whole->m, whole->n, whole->k, whole->batch)) {
+    memset(&l, 0, sizeof l);
+    l.bytes = INT64_MAX;
+    return l;
+  }
   l.bytes = sgemm__split_operands_at(&l.a, &l.b, memory, (char *)(swap ? p->prepared_b : p->prepared_a),
                                      (char *)(swap ? p->prepared_a : p->prepared_b), args,
                                      sgemm__tensor_variant_get(plan->tensor)->terms);
@@ -366,9 +383,6 @@ static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *pla
                          sgemm__split_operands_at(&l.full_a, &l.full_b, memory, NULL, NULL, args, full->terms));
   l.partials = memory == NULL ? NULL : (float *)(memory + l.bytes);
   l.bytes = partitions >= INT64_MAX / 8 ? INT64_MAX : l.bytes + 4 * partitions;
-  if (((double)whole->m + (double)whole->n) * ((double)whole->k + 64.0) * (double)sgemm__max(whole->batch, 1) * 8.0 >
-      1e18)
-    l.bytes = INT64_MAX;
   return l;
 }
 
