@@ -1,6 +1,7 @@
 #!/bin/bash
 # The generated tables match the variant table and the committed measurements, the README's example compiles, the worked
-# examples of docs/epilogues.md are right and their bytes are those of the page, and all files have the same version.
+# examples of docs/epilogues.md are right and their bytes are those of the page, docs/api.md has every status in the
+# order of the header, and all files have the same version.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
@@ -13,6 +14,14 @@ version=$(echo '#include "sgemm.h"
 VERSION SGEMM_VERSION_STRING' | gcc -E -P -I"$root" - | sed -n 's/^VERSION //p' | tr -d '" ')
 same "version in MODULE.bazel" "$version" "$(sed -n '/^module(/,/)/s/.*version = "\(.*\)".*/\1/p' "$root/MODULE.bazel")"
 check "version in CHANGELOG.md" grep -q "^## $version\b" "$root/CHANGELOG.md"
+
+# The first column of the table under "## Status" of docs/api.md has the statuses of SGEMM_STATUS_LIST in its order, and
+# SGEMM_ERROR_CUDA after them.
+statuses=$(echo '#include "sgemm.h"
+#define NAME(symbol, sentence) STATUS symbol;
+SGEMM_STATUS_LIST(NAME) STATUS SGEMM_ERROR_CUDA' | gcc -E -P -I"$root" - | grep -oE 'STATUS \w+' | sed 's/STATUS //')
+same "statuses in docs/api.md" "$statuses" "$(awk -F'|' '/^## / { there = /^## Status/ }
+  there && /^\| `SGEMM_/ { print $2 }' "$root/docs/api.md" | grep -oE 'SGEMM_\w+')"
 
 # The first block of C under "## Example" compiles.
 awk '/^## Example/ { there = 1 } code && /^```$/ { exit } code; there && /^```c$/ { code = 1 }' "$root/README.md" > "$work/example.c"
