@@ -139,17 +139,26 @@ typedef struct sgemm__grid {
   unsigned shared;           /* bytes of dynamic shared memory */
 } sgemm__grid;
 
-/* The kernels that belong to no strict variant, numbered from SGEMM_VARIANT_COUNT on. */
+/* The kernels in each build beside those of variants: X(number, kernel, struct of its args). */
+// clang-format off
+#define SGEMM__SHARED_KERNELS(X)                                                                                       \
+  X(REDUCE_SPLIT_K,  sgemm_reduce_split_k,  sgemm__reduce_args)                                                        \
+  X(PACK,            sgemm_pack,            sgemm__pack_args)                                                          \
+  X(REDUCE_STREAM_K, sgemm_reduce_stream_k, sgemm__tma_args)                                                           \
+  X(APPLY_EPILOGUE,  sgemm_apply_epilogue,  sgemm__args)                                                               \
+  X(REDUCE_ROWS,     sgemm_reduce_rows,     sgemm__reduction_args)                                                     \
+  X(REDUCE_COLUMNS,  sgemm_reduce_columns,  sgemm__reduction_args)                                                     \
+  X(REDUCE_PARTS,    sgemm_reduce_parts,    sgemm__reduction_args)                                                     \
+  X(REDUCE_DIRECT,   sgemm_reduce_direct,   sgemm__reduction_args)
+// clang-format on
+
+/* The numbers of kernels: a strict variant's kernels have its number, the others follow. */
 enum {
-  SGEMM__REDUCE_SPLIT_K = (int)SGEMM_VARIANT_COUNT,
-  SGEMM__PACK,
-  SGEMM__REDUCE_STREAM_K,
-  SGEMM__APPLY_EPILOGUE,
-  SGEMM__REDUCE_ROWS, /* the kernels of sgemm/stages/reduction.cuh */
-  SGEMM__REDUCE_COLUMNS,
-  SGEMM__REDUCE_PARTS,
-  SGEMM__REDUCE_DIRECT,
-  SGEMM__SPLIT,                                                   /* one for each format */
+  SGEMM__LAST_VARIANT = (int)SGEMM_VARIANT_COUNT - 1,
+#define SGEMM__X(number, kernel, args) SGEMM__##number,
+  SGEMM__SHARED_KERNELS(SGEMM__X)
+#undef SGEMM__X
+      SGEMM__SPLIT,                                               /* one for each format */
   SGEMM__SPLIT_FALLBACK = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* the split of plans with tensor_fallback */
   SGEMM__TENSOR_KERNEL,                                           /* one for each tensor-core variant */
   SGEMM__KERNEL_COUNT = SGEMM__TENSOR_KERNEL + (int)SGEMM_TENSOR_VARIANT_COUNT

@@ -37,7 +37,6 @@ static inline int sgemm__slice_launches(const sgemm_plan *plan, const sgemm__arg
    unless the guard fires. */
 static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
   const sgemm__args args = sgemm__args_of(p);
-  const int swap = p->order == SGEMM_COL_MAJOR;
   sgemm__slices s;
   double slices;
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
@@ -47,8 +46,7 @@ static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_para
   slices = (double)s.count_m * (double)s.count_n;
   return (int)(slices * (double)(s.count_k - 1) * sgemm__slice_launches(plan, &args, s.k) +
                slices * sgemm__slice_launches(plan, &args, args.k - (s.count_k - 1) * s.k) +
-               sgemm__split_launches(&s, (swap ? p->prepared_b : p->prepared_a) == NULL,
-                                     (swap ? p->prepared_a : p->prepared_b) == NULL));
+               sgemm__split_launches(&s, sgemm__prepared_of(p, 0) == NULL, sgemm__prepared_of(p, 1) == NULL));
 }
 
 /* Why the plan of a tensor mode is strict, as a sentence; NULL: it is not, or the mode is strict. */

@@ -6,9 +6,7 @@ const char *sgemm_error_string(sgemm_status status) { return sgemm_status_string
 
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
   (void)stream; /* the CPU model completes a launch before it returns */
-  return sgemm__cpu_launch(kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
-                                                        : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT],
-                           grid, args);
+  return sgemm__cpu_launch(sgemm__kernel_of(kernel, ops), grid, args);
 }
 
 /* Every byte of new memory is 0xff: a float that nothing has written is NaN. */

@@ -11,11 +11,6 @@ const char *sgemm_error_string(sgemm_status status) {
   return error != 0 ? cudaGetErrorString((cudaError_t)error) : sgemm_status_string(status);
 }
 
-static sgemm__kernel sgemm__kernel_of(int kernel, int ops) {
-  return kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
-                                      : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT];
-}
-
 /* ---- Device properties ------------------------------------------------------------------------------------------- */
 
 /* Cached properties of each device, so that a call queries the runtime only for the number of the current device. Host

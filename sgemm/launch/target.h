@@ -62,28 +62,25 @@ static inline int sgemm__encode_operands(sgemm_tensor_map_encoder encode, const 
 
 /* Bytes of the struct of sgemm/args.h that is a kernel's parameter, the first one in tma. */
 static inline size_t sgemm__args_bytes(int kernel) {
+#define SGEMM__X(number, kernel, args) sizeof(args),
+  static const size_t shared[] = {SGEMM__SHARED_KERNELS(SGEMM__X)};
+#undef SGEMM__X
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel);
   if (v != NULL)
     return v->uses_tma             ? sizeof(sgemm__tma_args)
            : sgemm__can_split_k(v) ? sizeof(sgemm__split_k_args)
                                    : sizeof(sgemm__args);
-  return kernel == SGEMM__REDUCE_SPLIT_K    ? sizeof(sgemm__reduce_args)
-         : kernel == SGEMM__PACK            ? sizeof(sgemm__pack_args)
-         : kernel == SGEMM__APPLY_EPILOGUE  ? sizeof(sgemm__args)
-         : kernel == SGEMM__REDUCE_STREAM_K ? sizeof(sgemm__tma_args)
-         : kernel < SGEMM__SPLIT            ? sizeof(sgemm__reduction_args)
-                                            : sizeof(sgemm__tensor_args);
+  return kernel < SGEMM__SPLIT ? shared[kernel - SGEMM_VARIANT_COUNT] : sizeof(sgemm__tensor_args);
 }
 
 /* Writes the name of a kernel, and the SGEMM_PART that defines it. */
 static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops) {
+#define SGEMM__W(number, kernel, args) #kernel,
 #define SGEMM__X(format, terms, idea) "sgemm_split_" #format,
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
   static const char *const others[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-      "sgemm_reduce_split_k",         "sgemm_pack",          "sgemm_reduce_stream_k",
-      "sgemm_apply_epilogue",         "sgemm_reduce_rows",   "sgemm_reduce_columns",
-      "sgemm_reduce_parts",           "sgemm_reduce_direct", SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
-      SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
+      SGEMM__SHARED_KERNELS(SGEMM__W) SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback", SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
+#undef SGEMM__W
 #undef SGEMM__X
 #undef SGEMM__Y
   static const char suffixes[8][16] = {"_nn",          "_nt",          "_tn",          "_tt",

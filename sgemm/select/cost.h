@@ -454,9 +454,7 @@ static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_para
                                         const sgemm__problem *q) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
   const sgemm__slices s = sgemm__slices_of(plan, p, &q->args);
-  const int swap = p->order == SGEMM_COL_MAJOR;
-  const int split_a = (swap ? p->prepared_b : p->prepared_a) == NULL,
-            split_b = (swap ? p->prepared_a : p->prepared_b) == NULL;
+  const int split_a = sgemm__prepared_of(p, 0) == NULL, split_b = sgemm__prepared_of(p, 1) == NULL;
   const double bytes = ((split_a ? q->pack_a * (s.shares_b ? (double)s.count_n : 1.0) : 0.0) +
                         (split_b ? q->pack_b * (s.shares_b ? 1.0 : (double)s.count_m) : 0.0)) *
                        (4.0 + 2.0 * v->terms);

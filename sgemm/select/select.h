@@ -367,21 +367,24 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
   }
 }
 
+/* The largest part of a plan's time that the full-range fallback may take in calls that do not need it. */
+#define SGEMM__FALLBACK_PART 0.03
+
 /* Sets the full-range variant that computes the calls of a plan of fp16x3 whose guard fires for small elements, if the
    workspace has room for its terms, it is faster than strict fp32 by the margin, and its two launches, which return at
-   once in other calls, take at most 3 % of the plan's time and leave the plan faster by the margin. It has the plan's
-   split_k: the sum of the partitions is one launch, whichever variant computed them. A plan with slices may get more of
-   them, so that the terms of full range fit, if that too costs no more than 3 %. strict_cost: estimated clocks of the
-   strict plan. */
+   once in other calls, take at most SGEMM__FALLBACK_PART of the plan's time and leave the plan faster by the margin. It
+   has the plan's split_k: the sum of the partitions is one launch, whichever variant computed them. A plan with slices
+   may get more of them, so that the terms of full range fit, if that too costs no more. strict_cost: estimated clocks
+   of the strict plan. */
 static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_cost, const sgemm_params *p,
                                               const sgemm_device *device, const sgemm__problem *q) {
   double lowest = SGEMM__TENSOR_MARGIN * strict_cost;
   const double cost_without = sgemm__tensor_cost(plan, p, device, q);
   sgemm_params unprepared = *p; /* the fallback splits both operands */
-  sgemm__best with = {*plan, 1.03 * cost_without};
+  sgemm__best with = {*plan, (1.0 + SGEMM__FALLBACK_PART) * cost_without};
   int i;
   if (sgemm__tensor_variant_get(plan->tensor)->format != SGEMM_FORMAT_fp16x3 ||
-      2.0 * SGEMM__COST_TENSOR_LAUNCH > 0.03 * cost_without)
+      2.0 * SGEMM__COST_TENSOR_LAUNCH > SGEMM__FALLBACK_PART * cost_without)
     return;
   unprepared.prepared_a = unprepared.prepared_b = NULL;
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
@@ -406,7 +409,7 @@ static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_co
   }
   if (sgemm__fits_workspace(&with.plan, p, &q->args) &&
       sgemm__tensor_cost(&with.plan, p, device, q) <
-          sgemm__smaller(SGEMM__TENSOR_MARGIN * strict_cost, 1.03 * cost_without))
+          sgemm__smaller(SGEMM__TENSOR_MARGIN * strict_cost, (1.0 + SGEMM__FALLBACK_PART) * cost_without))
     *plan = with.plan;
 }
 

@@ -285,14 +285,18 @@ static inline int64_t sgemm__slice_count(int64_t size, int64_t slice) {
   return size == 0 ? 1 : sgemm__ceil_div(size, slice);
 }
 
+/* The pre-split operand that A, or B, of the args is; NULL: none. */
+static inline const void *sgemm__prepared_of(const sgemm_params *p, int of_b) {
+  return (p->order == SGEMM_COL_MAJOR) != of_b ? p->prepared_b : p->prepared_a;
+}
+
 /* The operand that costs less to split once is shared. A pre-split operand costs nothing. */
 static inline sgemm__slices sgemm__slices_of(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
-  const int swap = p->order == SGEMM_COL_MAJOR;
-  const double a = (swap ? p->prepared_b : p->prepared_a) != NULL
+  const double a = sgemm__prepared_of(p, 0) != NULL
                        ? 0.0
                        : (double)args->m * (double)sgemm__matrix_count(args->batch, args->stride_a);
-  const double b = (swap ? p->prepared_a : p->prepared_b) != NULL
+  const double b = sgemm__prepared_of(p, 1) != NULL
                        ? 0.0
                        : (double)args->n * (double)sgemm__matrix_count(args->batch, args->stride_b);
   sgemm__slices s;
@@ -362,7 +366,6 @@ typedef struct sgemm__tensor_layout {
 static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *plan, const sgemm_params *p,
                                                            const sgemm__args *whole) {
   const sgemm_tensor_variant_info *full = sgemm__tensor_variant_get(plan->tensor_fallback);
-  const int swap = p->order == SGEMM_COL_MAJOR;
   const sgemm__slices slices = sgemm__slices_of(plan, p, whole);
   const sgemm__args largest = sgemm__largest_slice(&slices, whole), *args = &largest;
   const int64_t partitions = sgemm__partitions_floats(args, plan->split_k);
@@ -373,8 +376,8 @@ static inline sgemm__tensor_layout sgemm__tensor_layout_of(const sgemm_plan *pla
     l.bytes = INT64_MAX;
     return l;
   }
-  l.bytes = sgemm__split_operands_at(&l.a, &l.b, memory, (char *)(swap ? p->prepared_b : p->prepared_a),
-                                     (char *)(swap ? p->prepared_a : p->prepared_b), args,
+  l.bytes = sgemm__split_operands_at(&l.a, &l.b, memory, (char *)(uintptr_t)sgemm__prepared_of(p, 0),
+                                     (char *)(uintptr_t)sgemm__prepared_of(p, 1), args,
                                      sgemm__tensor_variant_get(plan->tensor)->terms);
   l.full_a = l.a;
   l.full_b = l.b;
