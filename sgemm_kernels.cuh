@@ -130,6 +130,8 @@
 
 /* ---- Primitives and device functions ----------------------------------------------------------------------------- */
 
+#define SGEMM__CONSUMER_WARPS 8 /* of the tensor engine wgmma: two warpgroups of 4 warps */
+
 #if defined(SGEMM_HOST_ONLY) && SGEMM_HOST_ONLY
 #define SGEMM__WITH_KERNELS 0
 #if defined(SGEMM_CPU) && SGEMM_CPU
@@ -315,21 +317,21 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][9] = {SGEMM_VARIA
 
 #if SGEMM__WITH_KERNELS
 /* The kernels that belong to no strict variant, in the order of their numbers in sgemm/args.h. */
+#define SGEMM__W(number, kernel, args) SGEMM__KERNEL_POINTER(kernel),
 #define SGEMM__X(format, terms, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
 static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-    SGEMM__KERNEL_POINTER(sgemm_reduce_split_k),
-    SGEMM__KERNEL_POINTER(sgemm_pack),
-    SGEMM__KERNEL_POINTER(sgemm_reduce_stream_k),
-    SGEMM__KERNEL_POINTER(sgemm_apply_epilogue),
-    SGEMM__KERNEL_POINTER(sgemm_reduce_rows),
-    SGEMM__KERNEL_POINTER(sgemm_reduce_columns),
-    SGEMM__KERNEL_POINTER(sgemm_reduce_parts),
-    SGEMM__KERNEL_POINTER(sgemm_reduce_direct),
-    SGEMM__IF(SGEMM__WITH_TENSOR)(SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback),
-                                  SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
+    SGEMM__SHARED_KERNELS(SGEMM__W) SGEMM__IF(SGEMM__WITH_TENSOR)(
+        SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback), SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
+#undef SGEMM__W
 #undef SGEMM__X
 #undef SGEMM__Y
+
+/* A kernel by its number. ops: the place in a variant's row of the table; the other kernels have 0. */
+static inline sgemm__kernel sgemm__kernel_of(int kernel, int ops) {
+  return kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
+                                      : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT];
+}
 #endif
 
 #endif /* SGEMM__WITH_HOST */
