@@ -21,7 +21,10 @@
             its matrices alone. The model assumes that each half-warp combines its groups independently of the other,
             and that stores never combine groups. Conflicts are the wavefronts beyond the first of each group.
    FMAS     The FMAs between two accesses of a lane are one run. Where lanes of a warp take different branches, the runs
-            of both branches count as one, so fma_instructions is a lower bound. fma_threads is exact. */
+            of both branches count as one, so fma_instructions is a lower bound. fma_threads is exact.
+   BARRIERS A barrier of the block or of the cluster counts once for each warp. Named barriers are not counted
+            (sgemm__barrier_threads(), sgemm__order_wait(), sgemm__order_arrive()). In SASS block barriers and named
+            barriers are BAR, and cluster barriers are UCGABAR. */
 #ifndef SGEMM_COUNT_H
 #define SGEMM_COUNT_H
 

@@ -7,14 +7,16 @@
               tensor cores. The scheduler then resumes another fiber, in the order that sgemm_model.h sets. Each OS
               thread takes one cluster of blocks after another until the launch has no more. A launch uses one OS
               thread for each core.
-   MEMORY     Static shared arrays are thread-local arrays of the OS thread, which all blocks of a cluster share.
-              Dynamic shared memory is on the heap, and each block has its own. Kernels with clusters therefore keep
-              their tiles in dynamic shared memory. An asynchronous copy completes as late as the kernel's waits allow.
+   MEMORY     Each block of a cluster has its own shared memory: dynamic shared memory on the heap, and static shared
+              arrays as thread-local arrays of the OS thread, one copy for each rank. An asynchronous copy completes as
+              late as the kernel's waits allow.
    FAULTS     Three faults end a launch with an error. A GPU does not report the first two: it hangs or computes wrong
               results.
                 divergence  Some threads of a block wait at a barrier, while others wait at another barrier or have
                             exited. Or every thread that has not exited waits for an event that none of them causes.
-                            Or a block exits before a copy to its shared memory has completed.
+                            Or a block exits before a copy to its shared memory has completed. Or a thread accesses
+                            global memory before its PDL wait, sgemm__pdl_wait(). Or a block uses named barrier 1
+                            for two purposes.
                 unwritten   A thread reads a word of shared memory that no thread of its block has written. Each word
                             holds a signalling NaN, SGEMM__CPU_UNWRITTEN, when its block starts. No arithmetic produces
                             this NaN. An element of an operand that has the same bits is reported too, except after a
@@ -40,7 +42,7 @@
 #include "cpu/model/load_store.h"    /* loads and stores */
 #include "cpu/model/cp_async.h"      /* cp.async */
 #include "cpu/model/barrier.h"       /* barriers, mbarriers, named barriers */
-#include "cpu/model/warp.h"          /* ldmatrix, shuffles, votes */
+#include "cpu/model/warp.h"          /* ldmatrix, shuffles, votes, elect.sync */
 #include "cpu/model/bulk_copy.h"     /* cp.async.bulk, copies of boxes by tensor maps */
 #include "cpu/model/tensor_cores.h"  /* 16-bit conversions, wgmma, mma.sync */
 #include "cpu/model/scheduler.h"     /* runs the fibers of a block, and the blocks of a cluster */

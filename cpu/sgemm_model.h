@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /* The order in which the threads of a block run between two barriers. A kernel without races gives the same bits in
-   each order. A kernel that lacks a barrier has an order in which a thread reads too early. In shuffled order the threads
-   have a new permutation after each barrier, from the seed and the index of the block, and one warp pauses as long as
-   others can run, so that they run ahead of it. */
+   each order. A kernel that lacks a barrier has an order in which a thread reads too early. In shuffled order the
+   threads have a new permutation after each barrier, from the seed and the index of the block, and one warp pauses as
+   long as others can run, so that they run ahead of it. */
 typedef enum sgemm_model_order {
   SGEMM_MODEL_FORWARD,  /* thread 0 runs first */
   SGEMM_MODEL_BACKWARD, /* thread 0 runs last */

@@ -39,6 +39,8 @@ each sliced-K group has a multiple of 8 of BK, and only splitk has several group
 each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
 all threads have equally many copies of a tile, or one access of all threads covers it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1
 all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
+splitk has several sliced-K groups, whose sum includes that of the cluster                 | splitk,          64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
+splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 gemv has one row or one column, and no tiles in shared memory                        | gemv,             4,  32,  16,   1,   1,   4,  32, 1, 0, 2, 1
@@ -57,6 +59,7 @@ BK must be a multiple of 32 for each of the slice_k / 4 warps that divide it    
 the sums of a tile must fit into one buffer                                             | tma,             64,  32, 128,  16,   8,  32,  32, 4, 3, 16, 1
 tma has one or two consumer warpgroups                       | tma,             64,  32,  64,  16,   8,  32,  32, 4, 4, 4, 1
 shared memory of a block is at most 227 KiB                                          | tma,             64, 128,  96,  16,   8,  32,  32, 4, 4, 4, 1
+clustered has one consumer warpgroup                                                 | clustered,       64, 128,  64,  16,   8,  32,  32, 4, 4, 4, 1
 TABLE
 
 # A line has the message of a rule and a row of SGEMM_TENSOR_VARIANTS: engine, format, BM, BN, WN, k_blocks, sets, bufs.

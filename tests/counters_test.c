@@ -296,8 +296,8 @@ static void gemv_body(sgemm_variant variant) {
 }
 
 /* Counters of stage direct: TM elements of A, which are equal for all lanes, and a vector of V elements of B for TM * V
-   FMAs: of V columns, or, K-major, of V consecutive k of each of V columns. At edges all lanes load single elements, and
-   the FMAs of k that do not exist multiply zeros. */
+   FMAs: of V columns, or, K-major, of V consecutive k of each of V columns. At edges all lanes load single elements,
+   and the FMAs of k that do not exist multiply zeros. */
 static void direct_body(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size whole = {2 * v->BM, 3 * v->BN, 2 * v->BK}, edge = {v->BM + 1, 2 * v->BN - 3, v->BK + 3};
@@ -618,8 +618,8 @@ static void splits(sgemm_variant variant) {
       COUNT(v, ops, &c, barriers,
             v->uses_tma ? cluster_k * one.barriers + 2 * warps : warps * (gemv ? 3 : 1 + 8 / cluster_k + 2 + 2));
     }
-    if (v->uses_tma &&
-        !v->cluster_split_k) { /* six tiles: 4 units share two of them, with an odd number of k-steps; 7 units share all six */
+    /* Six tiles: 4 units share two of them, with an odd number of k-steps; 7 units share all six. */
+    if (v->uses_tma && !v->cluster_split_k) {
       const size odd = {s.m, s.n, 9 * v->BK};
       const sgemm_counts two = counts_of_plan(variant, 1, 4, ops, odd, 0.5f),
                          six = counts_of_plan(variant, 1, 7, ops, s, 0.5f);
@@ -778,6 +778,7 @@ static inline void results(const sgemm__args *p, int TM, int TN, int redundant) 
   float acc[4] = {0}, a[4], b[4];
   int64_t k;
   int i, j;
+  sgemm__pdl_wait();
   for (k = 0; k < p->k; k++) {
     for (i = 0; i < TM; i++)
       a[i] = sgemm__load_global(p->A + i * p->k + k);
@@ -937,6 +938,7 @@ Test(instruction, sixteen_bytes) {
 
 SGEMM__GLOBAL(one_global_load, 32, 1, sgemm__args) {
   const int at = index_of[sgemm__thread()];
+  sgemm__pdl_wait();
   if (at >= 0)
     sgemm__load_global(args.A + at);
 }
@@ -980,6 +982,7 @@ Test(instruction, sectors) {
 SGEMM__GLOBAL(skipped, 64, 1, sgemm__args) {
   const int t = sgemm__thread();
   float r[4];
+  sgemm__pdl_wait();
   if (t % 2)
     sgemm__load_global(args.A + t);
   sgemm__converge();

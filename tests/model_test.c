@@ -13,8 +13,9 @@
 
 enum { THREADS = 64 };
 
-/* The address of this thread's result. */
+/* The address of this thread's result. The thread may store it: it has waited for the preceding kernel. */
 static float *own_result(const sgemm__args *args) {
+  sgemm__pdl_wait();
   return args->C + ((int64_t)sgemm__block_x() + sgemm__block_yz() * args->m) * THREADS + sgemm__thread();
 }
 
@@ -133,6 +134,7 @@ static const float SOURCE[4 * THREADS] = {1.0f, 2.0f, 3.0f, 4.0f};
 
 static inline void copy_reverse(const sgemm__args *args, float *tile, omission omission) {
   const int t = sgemm__thread();
+  sgemm__pdl_wait();
   sgemm__copy(tile + t, SOURCE + t, t < 4);
   sgemm__copy_commit();
   if (omission != WAIT)
@@ -162,6 +164,7 @@ SGEMM__GLOBAL(copy_without_barrier, THREADS, 1, sgemm__args) {
 static inline void copy_groups(const sgemm__args *args, float *tile, int pending) {
   const int t = sgemm__thread();
   int i;
+  sgemm__pdl_wait();
   for (i = 0; i < 3; i++) {
     sgemm__copy4(tile + (3 * t + i) * 4, SOURCE);
     sgemm__copy_commit();
@@ -184,6 +187,7 @@ SGEMM__GLOBAL(copy_groups_too_few, THREADS, 1, sgemm__args) {
 SGEMM__GLOBAL(copy_before_the_read, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   const int t = sgemm__thread();
+  sgemm__pdl_wait();
   sgemm__store_shared(tile + t, 1.0f);
   sgemm__barrier();
   sgemm__copy(tile + (t + 1) % THREADS, SOURCE, 1);
@@ -197,12 +201,14 @@ SGEMM__GLOBAL(copy_before_the_read, THREADS, 1, sgemm__args) {
 SGEMM__GLOBAL(copy_to_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   (void)args;
+  sgemm__pdl_wait();
   sgemm__copy4(tile + 4 * sgemm__thread() + (sgemm__thread() == 5), SOURCE);
 }
 
 SGEMM__GLOBAL(copy_from_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   (void)args;
+  sgemm__pdl_wait();
   sgemm__copy4(tile + 4 * sgemm__thread(), SOURCE + (sgemm__thread() == 5));
 }
 
@@ -272,6 +278,7 @@ static inline void pipeline(const sgemm__args *args, float *tile, sgemm__mbarrie
   }
   sgemm__mbarrier_init_fence();
   sgemm__barrier();
+  sgemm__pdl_wait();
   for (i = 0; i < fills && t == 32; i++) {
     sgemm__mbarrier_wait(empty + i % 2, i / 2 % 2 ^ 1);
     sgemm__mbarrier_arrive_expect_tx(full + i % 2, fault == NO_BYTES ? 0 : 16);
@@ -310,10 +317,151 @@ SGEMM__GLOBAL(bulk_misaligned, THREADS, 1, sgemm__args) {
   SGEMM__SHARED_DYNAMIC(tile);
   SGEMM__SHARED_MBARRIERS(barriers, 1);
   (void)args;
+  sgemm__pdl_wait();
   if (sgemm__thread() == 0) {
     sgemm__mbarrier_init(barriers, 1);
     sgemm__copy_bulk(tile + 1, SOURCE, 16, barriers);
   }
+}
+
+/* Thread 0 copies a box of 4 rows that begins in column x and row y of a matrix. The tensor map has one matrix, C. */
+static inline void copy_box(const sgemm__args *args, float *tile, sgemm__mbarrier *full, int64_t ld, int x, int y,
+                            int matrix) {
+  const sgemm__tensor_map map = {
+      .first = args->C, .row_length = 4, .rows = 4, .ld = ld, .matrices = 1, .stride = 4, .box_rows = 4};
+  sgemm__pdl_wait();
+  if (sgemm__thread() == 0) {
+    sgemm__mbarrier_init(full, 1);
+    sgemm__copy_box(tile, &map, x, y, matrix, full);
+  }
+}
+
+#define BOX(name, ld, x, y, matrix)                                                                                    \
+  SGEMM__GLOBAL(name, THREADS, 1, sgemm__args) {                                                                       \
+    SGEMM__SHARED_DYNAMIC(tile);                                                                                       \
+    SGEMM__SHARED_MBARRIERS(barriers, 1);                                                                              \
+    copy_box(&args, tile, barriers, ld, x, y, matrix);                                                                 \
+  }
+BOX(box_of_unaligned_rows, 6, 0, 0, 0)
+BOX(box_before_the_first_column, 4, -32, 0, 0)
+BOX(box_before_the_first_row, 4, 0, -1, 0)
+BOX(box_of_no_matrix, 4, 0, 0, 1)
+
+/* Each thread accesses global memory, with the PDL wait before the access or behind it. */
+typedef enum global_access { LOAD, LOAD4, STORE, STORE2, STORE4, STORE_WORDS4, COPY, BULK, ACCESSES } global_access;
+
+static inline void access_global(const sgemm__args *args, float *tile, sgemm__mbarrier *full, global_access access,
+                                 int waits) {
+  const int t = sgemm__thread();
+  float *const result = args->C + ((int64_t)sgemm__block_x() + sgemm__block_yz() * args->m) * THREADS + t / 4 * 4;
+  const uint32_t words[4] = {0};
+  float r[4] = {0.0f};
+  if (waits)
+    sgemm__pdl_wait();
+  if (access == LOAD)
+    sgemm__load_global(SOURCE + t);
+  if (access == LOAD4)
+    sgemm__load_global4(r, SOURCE);
+  if (access == STORE)
+    sgemm__store_global(result, 0.0f);
+  if (access == STORE2)
+    sgemm__store_global2(result, 0.0f, 0.0f);
+  if (access == STORE4)
+    sgemm__store_global4(result, r);
+  if (access == STORE_WORDS4)
+    sgemm__store_words4(result, words);
+  if (access == COPY) {
+    sgemm__copy(tile + t, SOURCE, 1);
+    sgemm__copy_commit();
+    sgemm__copy_wait(0);
+  }
+  if (access == BULK && t == 0) {
+    sgemm__mbarrier_init(full, 1);
+    sgemm__mbarrier_arrive_expect_tx(full, 16);
+    sgemm__copy_bulk(tile, SOURCE, 16, full);
+    sgemm__mbarrier_wait(full, 0);
+  }
+  sgemm__pdl_wait();
+}
+
+#define ACCESS(name, access)                                                                                           \
+  SGEMM__GLOBAL(name##_after_the_wait, THREADS, 1, sgemm__args) {                                                      \
+    SGEMM__SHARED_DYNAMIC(tile);                                                                                       \
+    SGEMM__SHARED_MBARRIERS(barriers, 1);                                                                              \
+    access_global(&args, tile, barriers, access, 1);                                                                   \
+  }                                                                                                                    \
+  SGEMM__GLOBAL(name##_before_the_wait, THREADS, 1, sgemm__args) {                                                     \
+    SGEMM__SHARED_DYNAMIC(tile);                                                                                       \
+    SGEMM__SHARED_MBARRIERS(barriers, 1);                                                                              \
+    access_global(&args, tile, barriers, access, 0);                                                                   \
+  }
+ACCESS(load, LOAD)
+ACCESS(load4, LOAD4)
+ACCESS(store, STORE)
+ACCESS(store2, STORE2)
+ACCESS(store4, STORE4)
+ACCESS(store_words4, STORE_WORDS4)
+ACCESS(copy, COPY)
+ACCESS(bulk, BULK)
+
+/* The first `lanes` lanes of each warp call a function that needs all lanes. */
+typedef enum collective { DIFFER, ELECT, FENCE, COMMIT, PRODUCTS_WAIT, COLLECTIVES } collective;
+
+static inline void collect(const sgemm__args *args, float *tile, collective function, int lanes) {
+  float result = 0.0f;
+  sgemm__store_shared(tile + sgemm__thread(), 0.0f);
+  sgemm__barrier();
+  if (sgemm__thread() % 32 < lanes) {
+    if (function == DIFFER)
+      result = (float)sgemm__vectors_differ(tile + 32, tile + 48, 4);
+    if (function == ELECT)
+      result = (float)sgemm__elect_one();
+    if (function == FENCE)
+      sgemm__wgmma_fence();
+    if (function == COMMIT)
+      sgemm__wgmma_commit();
+    if (function == PRODUCTS_WAIT)
+      sgemm__wgmma_wait(&result, 1);
+  }
+  sgemm__store_global(own_result(args), result);
+}
+
+#define COLLECT(name, function)                                                                                        \
+  SGEMM__GLOBAL(warp_##name, THREADS, 1, sgemm__args) {                                                                \
+    SGEMM__SHARED_DYNAMIC(tile);                                                                                       \
+    collect(&args, tile, function, 32);                                                                                \
+  }                                                                                                                    \
+  SGEMM__GLOBAL(half_warp_##name, THREADS, 1, sgemm__args) {                                                           \
+    SGEMM__SHARED_DYNAMIC(tile);                                                                                       \
+    collect(&args, tile, function, 16);                                                                                \
+  }
+COLLECT(differ, DIFFER)
+COLLECT(elect, ELECT)
+COLLECT(fence, FENCE)
+COLLECT(commit, COMMIT)
+COLLECT(products_wait, PRODUCTS_WAIT)
+
+/* All threads use sgemm__barrier_threads() and then the barrier of warpgroup 0, which is the same on the GPU. */
+SGEMM__GLOBAL(barrier_1_has_two_purposes, THREADS, 1, sgemm__args) {
+  sgemm__barrier_threads(THREADS);
+  sgemm__order_arrive(0);
+  sgemm__store_global(own_result(&args), 1.0f);
+}
+
+/* The barrier of warpgroup 1 is another one. */
+SGEMM__GLOBAL(barriers_1_and_2, THREADS, 1, sgemm__args) {
+  sgemm__barrier_threads(THREADS);
+  sgemm__order_arrive(1);
+  sgemm__store_global(own_result(&args), 1.0f);
+}
+
+/* Each thread declares more shared arrays than the model has room for. */
+SGEMM__GLOBAL(too_many_arrays, THREADS, 1, sgemm__args) {
+  static _Thread_local float arrays[SGEMM__CPU_ARRAYS + 1][4];
+  int i;
+  for (i = 0; i <= SGEMM__CPU_ARRAYS; i++)
+    sgemm__cpu_declare(arrays[i], 4, "arrays");
+  sgemm__store_global(own_result(&args), 1.0f);
 }
 
 /* A warpgroup multiplies 64 x 16 and 16 x 64 fp16 numbers twice: C = A B, then C += A B. A and B are stored as groups
@@ -327,6 +475,7 @@ static inline void tensor_product(const sgemm__args *args, float *tile, sgemm__m
   if (t == 0)
     sgemm__mbarrier_init(full, 1);
   sgemm__barrier();
+  sgemm__pdl_wait();
   if (t == 0) {
     sgemm__mbarrier_arrive_expect_tx(full, 4096);
     sgemm__copy_bulk(tile, args->A, 2048, full);
@@ -364,6 +513,7 @@ SGEMM__GLOBAL(mma_unwritten, THREADS, 1, sgemm__args) {
   sgemm__load_fragment_a(&a, (const char *)tile, 256);
   sgemm__load_fragment_b(&b, (const char *)tile);
   sgemm__mma(d, &a, &b, 0, 0, SGEMM_FORMAT_fp16x3);
+  sgemm__pdl_wait();
   sgemm__store_global(args.C + sgemm__thread(), d[0]);
 }
 
@@ -385,7 +535,7 @@ static sgemm_status launch_in(sgemm__kernel kernel, int clusters, int s, float *
 static sgemm_status launch(sgemm__kernel kernel, int s, float *out) { return launch_in(kernel, 0, s, out); }
 
 static void expect_fault_in(sgemm__kernel kernel, int clusters, int s, sgemm_status status, const char *where) {
-  float out[RESULTS];
+  float out[RESULTS] __attribute__((aligned(16)));
   const sgemm_status got = launch_in(kernel, clusters, s, out);
   cr_assert(got == status, "status %d, want %d (%s)", got, status, sgemm_model_error());
   cr_assert(strstr(sgemm_model_error(), where) != NULL, "\"%s\" does not say \"%s\"", sgemm_model_error(), where);
@@ -509,20 +659,71 @@ Test(model, mbarrier_pipelines) {
   int s, faults = 0;
   for (s = 0; s < SCHEDULES; s++) {
     cr_assert(sums_fills(pipe_right, s), "schedule %d: %s", s, sgemm_model_error());
-    /* In shuffled order the reading warp may pause until the bytes have arrived: then another wait or a sum is wrong. */
+    /* In shuffled order the reading warp may pause until the bytes have arrived: then another wait or a sum is wrong.
+     */
     if (s < 2) {
       expect_fault(pipe_without_wait, s, SGEMM_ERROR_UNWRITTEN, "tile");
       expect_fault(pipe_without_bytes, s, SGEMM_ERROR_UNWRITTEN, "tile");
     }
     cr_assert(!sums_fills(pipe_without_wait, s) && !sums_fills(pipe_without_bytes, s), "schedule %d: no fault", s);
-    expect_fault(pipe_without_arrival, s, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
-    expect_fault(pipe_without_copy, s, SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings");
-    expect_fault(pipe_ends_early, s, SGEMM_ERROR_DIVERGENCE, "has ended before a copy");
+    expect_fault(pipe_without_arrival, s, SGEMM_ERROR_DIVERGENCE, "waits for an event that no other thread causes");
+    expect_fault(pipe_without_copy, s, SGEMM_ERROR_DIVERGENCE, "waits for an event that no other thread causes");
+    expect_fault(pipe_ends_early, s, SGEMM_ERROR_DIVERGENCE, "its block exited before a copy");
     expect_fault(pipe_without_init, s, SGEMM_ERROR_UNWRITTEN, "barriers");
-    expect_fault(bulk_misaligned, s, SGEMM_ERROR_MISALIGNED, "thread 0: ");
+    expect_fault(bulk_misaligned, s, SGEMM_ERROR_MISALIGNED,
+                 "thread 0: a bulk copy whose addresses or size are not multiples of 16 bytes");
     faults += launch(pipe_without_warp_barrier, s, out) != SGEMM_SUCCESS;
   }
   cr_assert(faults > 0, "no schedule shows that a lane arrives before the others have read");
+}
+
+Test(model, boxes_of_a_tensor_map) {
+  expect_fault(box_of_unaligned_rows, 0, SGEMM_ERROR_MISALIGNED,
+               "thread 0: a copy by a tensor map of rows that do not");
+  expect_fault(box_before_the_first_column, 0, SGEMM_ERROR_MISALIGNED, "begins outside of its matrices");
+  expect_fault(box_before_the_first_row, 0, SGEMM_ERROR_MISALIGNED, "begins outside of its matrices");
+  expect_fault(box_of_no_matrix, 0, SGEMM_ERROR_MISALIGNED, "begins outside of its matrices");
+}
+
+Test(model, accesses_before_the_pdl_wait) {
+  static const sgemm__kernel kernels[ACCESSES][2] = {
+      {load_before_the_wait, load_after_the_wait},     {load4_before_the_wait, load4_after_the_wait},
+      {store_before_the_wait, store_after_the_wait},   {store2_before_the_wait, store2_after_the_wait},
+      {store4_before_the_wait, store4_after_the_wait}, {store_words4_before_the_wait, store_words4_after_the_wait},
+      {copy_before_the_wait, copy_after_the_wait},     {bulk_before_the_wait, bulk_after_the_wait}};
+  float out[RESULTS] __attribute__((aligned(16)));
+  int access;
+  for (access = 0; access < ACCESSES; access++) {
+    expect_fault(kernels[access][0], 0, SGEMM_ERROR_DIVERGENCE,
+                 "block (0, 0, 0), thread 0: an access to global memory before the PDL wait");
+    cr_assert(launch(kernels[access][1], 0, out) == SGEMM_SUCCESS, "access %d: %s", access, sgemm_model_error());
+  }
+}
+
+Test(model, functions_that_need_all_lanes) {
+  static const sgemm__kernel kernels[COLLECTIVES][2] = {{half_warp_differ, warp_differ},
+                                                        {half_warp_elect, warp_elect},
+                                                        {half_warp_fence, warp_fence},
+                                                        {half_warp_commit, warp_commit},
+                                                        {half_warp_products_wait, warp_products_wait}};
+  float out[RESULTS];
+  int function, s;
+  for (function = 0; function < COLLECTIVES; function++)
+    for (s = 0; s < SCHEDULES; s++) {
+      expect_fault(kernels[function][0], s, SGEMM_ERROR_DIVERGENCE, "waits for an event that no other thread causes");
+      cr_assert(launch(kernels[function][1], s, out) == SGEMM_SUCCESS, "%d: %s", function, sgemm_model_error());
+      cr_assert(out[0] == (float)(function == ELECT) && out[1] == 0.0f, "%d: %g", function, (double)out[0]);
+    }
+}
+
+Test(model, named_barriers) {
+  float out[RESULTS];
+  expect_fault(barrier_1_has_two_purposes, 0, SGEMM_ERROR_DIVERGENCE, "named barrier 1 has two purposes");
+  cr_assert(launch(barriers_1_and_2, 0, out) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+}
+
+Test(model, too_many_shared_arrays) {
+  expect_fault(too_many_arrays, 0, SGEMM_ERROR_MEMORY, "thread 0: no room for shared array arrays[4]");
 }
 
 static uint16_t fp16(double x) { return (uint16_t)sgemm__to_fp16((float)x); }
@@ -632,6 +833,23 @@ Test(model, fp16) {
   }
   cr_assert(sgemm__to_fp16(65519.996f) == 0x7bff && sgemm__to_fp16(65520.0f) == 0x7c00);
   cr_assert(sgemm__to_fp16(0x1p-25f) == 0 && sgemm__to_fp16(0x1.000002p-25f) == 1 && sgemm__to_fp16(-1e-40f) == 0x8000);
+}
+
+/* Every bf16 number converts to itself. Ties round to even. Each NaN becomes 0x7fff. */
+Test(model, bf16) {
+  static const uint32_t cases[][2] = {{0x7fffffff, 0x7fff}, {0xffffffff, 0x7fff}, {0x7f800001, 0x7fff},
+                                      {0xff800001, 0x7fff}, {0x7f7fffff, 0x7f80}, {0xff7fffff, 0xff80},
+                                      {0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81},
+                                      {0x00008000, 0x0000}, {0x00018000, 0x0002}, {0x80000001, 0x8000}};
+  uint32_t h;
+  int i;
+  for (h = 0; h < 65536; h++) {
+    const uint32_t want = (h & 0x7fff) > 0x7f80 ? 0x7fff : h;
+    cr_assert(sgemm__to_bf16(sgemm__float_of(h << 16)) == want, "0x%x", h);
+  }
+  for (i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+    cr_assert(sgemm__to_bf16x2(sgemm__float_of(cases[i][0]), 1.0f) == (cases[i][1] | 0x3f80u << 16), "0x%x",
+              cases[i][0]);
 }
 
 Test(model, clusters_read_each_other) {

@@ -83,8 +83,20 @@ static inline void sgemm__mbarrier_arrive_warp(sgemm__mbarrier *b, int condition
 
 /* ---- Named barriers ---------------------------------------------------------------------------------------------- */
 
+/* On the GPU sgemm__barrier_threads() and the functions of warpgroup 0 use one barrier, number 1. Here each has its
+   own, so a block that uses both fails. purpose: 1 for warpgroup 0, 2 for sgemm__barrier_threads(). */
+static inline void sgemm__cpu_use_barrier_1(int purpose) {
+  sgemm__cpu_worker *w = sgemm__cpu;
+  if (w->barrier_1_purpose == 0)
+    w->barrier_1_purpose = purpose;
+  if (w->barrier_1_purpose != purpose)
+    sgemm__cpu_abort(SGEMM_ERROR_DIVERGENCE, "named barrier 1 has two purposes", NULL, 0);
+}
+
 /* Ordered sequence of warpgroups 0 and 1. The barrier of a warpgroup counts 256 threads: 128 wait, 128 only arrive. */
 static inline void sgemm__order_arrive(int warpgroup) {
+  if (warpgroup == 0)
+    sgemm__cpu_use_barrier_1(1);
   sgemm__cpu_mbarrier_complete(&sgemm__cpu->order_barriers[warpgroup], 1, 0);
 }
 
@@ -98,6 +110,7 @@ static inline void sgemm__order_wait(int warpgroup) {
 static inline void sgemm__barrier_threads(int threads) {
   sgemm__mbarrier *b = &sgemm__cpu->consumer_barrier;
   int parity;
+  sgemm__cpu_use_barrier_1(2);
   if (b->count == 0)
     sgemm__mbarrier_init(b, threads);
   parity = (int)(b->phase & 1);

@@ -13,14 +13,16 @@
 /* Adds a copy to the pending ones of the worker. */
 static void sgemm__cpu_issue_bulk_copy(const sgemm__cpu_bulk_copy *copy) {
   sgemm__cpu_worker *w = sgemm__cpu;
+  sgemm__cpu_check_waited();
   sgemm__cpu_check_initialized(copy->mbarrier);
   if ((uintptr_t)copy->to % 16 != 0 || (uintptr_t)copy->from % 16 != 0 || copy->bytes % 16 != 0)
-    sgemm__cpu_abort(SGEMM_ERROR_MISALIGNED, "a bulk copy that is not of 16 bytes at multiples of 16", NULL, 0);
+    sgemm__cpu_abort(SGEMM_ERROR_MISALIGNED, "a bulk copy whose addresses or size are not multiples of 16 bytes", NULL,
+                     0);
   if (w->bulk_copy_count == w->bulk_copy_capacity) {
     const int capacity = w->bulk_copy_capacity > 0 ? 2 * w->bulk_copy_capacity : 64;
     sgemm__cpu_bulk_copy *copies = (sgemm__cpu_bulk_copy *)realloc(w->bulk_copies, (size_t)capacity * sizeof *copies);
     if (copies == NULL)
-      sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "no memory for the copies under way", NULL, 0);
+      sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "no memory for the pending copies", NULL, 0);
     w->bulk_copies = copies;
     w->bulk_copy_capacity = capacity;
   }
@@ -40,23 +42,27 @@ typedef sgemm__tensor_map_shape sgemm__tensor_map;
   const sgemm__tensor_map a = sgemm__tensor_map_shape_of(&args.gemm, 0, shape.BM, shape.BK);                           \
   const sgemm__tensor_map b = sgemm__tensor_map_shape_of(&args.gemm, 1, shape.BN, shape.BK);
 
-/* A matrix that no tensor map can describe is a misalignment. Elements outside of the matrix are zeros. */
+/* A matrix that no tensor map can describe is a misalignment. A box that begins before the first row or column, or in a
+   matrix that the tensor map does not have, fails too: the hardware would write zeros, but no kernel means to. Elements
+   outside of the matrix are zeros. */
 static inline void sgemm__copy_box(float *shared, const sgemm__tensor_map *map, int x, int y, int matrix,
                                    sgemm__mbarrier *b) {
   const int64_t columns = sgemm__max(0, map->row_length - x < SGEMM__BOX ? map->row_length - x : SGEMM__BOX);
   const int64_t rows = sgemm__max(0, map->rows - y < map->box_rows ? map->rows - y : map->box_rows);
-  const sgemm__cpu_bulk_copy copy = {.to = shared,
-                                     .from = map->first + matrix * map->stride + y * map->ld + x,
-                                     .bytes = 4 * SGEMM__BOX * map->box_rows,
-                                     .rows = (int)rows,
-                                     .row_bytes = 4 * (int)columns,
-                                     .shared_stride = 4 * SGEMM__BOX,
-                                     .global_stride = 4 * map->ld,
-                                     .swizzled = 1,
-                                     .mbarrier = b};
-  if ((uintptr_t)map->first % 16 != 0 || map->ld % 4 != 0 || map->stride % 4 != 0 || x < 0 || y < 0 || matrix < 0 ||
-      matrix >= map->matrices)
+  sgemm__cpu_bulk_copy copy;
+  if ((uintptr_t)map->first % 16 != 0 || map->ld % 4 != 0 || map->stride % 4 != 0)
     sgemm__cpu_abort(SGEMM_ERROR_MISALIGNED, "a copy by a tensor map of rows that do not start on 16 bytes", NULL, 0);
+  if (x < 0 || y < 0 || matrix < 0 || matrix >= map->matrices)
+    sgemm__cpu_abort(SGEMM_ERROR_MISALIGNED, "a copy by a tensor map that begins outside of its matrices", NULL, 0);
+  copy = (sgemm__cpu_bulk_copy){.to = shared,
+                                .from = map->first + matrix * map->stride + y * map->ld + x,
+                                .bytes = 4 * SGEMM__BOX * map->box_rows,
+                                .rows = (int)rows,
+                                .row_bytes = 4 * (int)columns,
+                                .shared_stride = 4 * SGEMM__BOX,
+                                .global_stride = 4 * map->ld,
+                                .swizzled = 1,
+                                .mbarrier = b};
   sgemm__cpu_issue_bulk_copy(&copy);
 }
 

@@ -10,11 +10,12 @@
 /* Adds a copy to the pending ones of the running thread. floats: 1 or 4; 0: the copy writes one zero. */
 static inline void sgemm__cpu_issue_copy(float *shared, const float *p, int floats) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  sgemm__cpu_check_waited();
   if (f->copy_count == f->copy_capacity) {
     const int capacity = f->copy_capacity > 0 ? 2 * f->copy_capacity : 64;
     sgemm__cpu_copy *copies = (sgemm__cpu_copy *)realloc(f->copies, (size_t)capacity * sizeof *copies);
     if (copies == NULL)
-      sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "no memory for the copies under way", NULL, 0);
+      sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "no memory for the pending copies", NULL, 0);
     f->copies = copies;
     f->copy_capacity = capacity;
   }

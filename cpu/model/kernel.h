@@ -38,8 +38,7 @@ static inline int sgemm__unconditional_prefetch(int faster) {
 static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
 static inline int sgemm__warp(void) { return sgemm__cpu->thread / 32; }
 static inline void sgemm__assume_thread_index(void) {}
-static inline int sgemm__pin(int x) { return x; }
-static inline int sgemm__elect_one(void) { return sgemm__cpu->thread % 32 == 0; }
+static inline int sgemm__opaque(int x) { return x; }
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
 static inline uint32_t sgemm__grid_x(void) { return sgemm__cpu->grid->size.x; }
 static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }
@@ -48,11 +47,20 @@ static inline uint32_t sgemm__cluster_rank(void) { return (uint32_t)sgemm__cpu->
 
 /* ---- Launches and registers -------------------------------------------------------------------------------------- */
 
-/* Programmatic dependent launch: a launch of the CPU model starts after the preceding launch has ended. */
-static inline void sgemm__pdl_wait(void) {}
+/* Programmatic dependent launch: a launch of the CPU model starts after the preceding launch has ended. On a GPU a
+   thread without the wait may read what the preceding kernel has not written yet, or overwrite what it still reads.
+   So the model requires the wait before a thread's first load, store or copy of global memory. It sees those that are
+   calls of its functions, and not a pointer that a kernel dereferences. */
+static inline void sgemm__pdl_wait(void) { sgemm__cpu_running(sgemm__cpu)->has_waited = 1; }
 static inline void sgemm__pdl_trigger(void) {}
 
-/* The CPU model has the primitives of sm_90a. With SGEMM_CPU_SM90=1 the stage tma is that of sm_90 without the letter. */
+static inline void sgemm__cpu_check_waited(void) {
+  if (!sgemm__cpu_running(sgemm__cpu)->has_waited)
+    sgemm__cpu_abort(SGEMM_ERROR_DIVERGENCE, "an access to global memory before the PDL wait", NULL, 0);
+}
+
+/* The CPU model has the primitives of sm_90a. With SGEMM_CPU_SM90=1 the stage tma is that of sm_90 without the
+   letter. */
 #define SGEMM__HAS_TMA 1
 #if defined(SGEMM_CPU_SM90) && SGEMM_CPU_SM90
 #define SGEMM__HAS_SM90A 0

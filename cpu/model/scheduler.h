@@ -36,8 +36,8 @@ static int sgemm__cpu_may_resume(const sgemm__cpu_fiber *f) {
 
 /* Runs all threads of a block to their next barrier or exit, in one pass or more. Each pass resumes the fibers that may
    resume. After a pass that resumes none, one bulk copy completes. In shuffled order one warp of the block pauses, so
-   that the others run ahead of it as far as their barriers let them: it runs when no other thread can run and no copy is
-   under way, and then another warp pauses. Returns 0 if the launch has failed. */
+   that the others run ahead of it as far as their barriers let them: it runs when no other thread can run and no copy
+   is pending, and then another warp pauses. Returns 0 if the launch has failed. */
 static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers) {
   const int threads = (int)w->grid->size.threads;
   const int pauses = w->grid->model.order == SGEMM_MODEL_SHUFFLED;
@@ -70,7 +70,7 @@ static int sgemm__cpu_run_threads(sgemm__cpu_worker *w, sgemm__cpu_fiber *fibers
         for (i = 0; !fibers[i].suspended; i++)
           ;
         w->thread = i;
-        sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "waits for what no other thread brings", NULL, 0);
+        sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "waits for an event that no other thread causes", NULL, 0);
         return 0;
       }
       paused = -1;
@@ -103,7 +103,7 @@ static void sgemm__cpu_run_block(sgemm__cpu_worker *w, int rank) {
     sgemm__count_barrier(waiting, line);
   }
   if (line == 0 && w->bulk_copy_count > 0) {
-    sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "its block has ended before a copy to its shared memory", NULL, 0);
+    sgemm__cpu_fail(SGEMM_ERROR_DIVERGENCE, "its block exited before a copy to its shared memory completed", NULL, 0);
     return;
   }
   /* An exited block has no shared memory any more: a read of it by another block of the cluster is reported. */
@@ -124,13 +124,15 @@ static void sgemm__cpu_start_cluster(sgemm__cpu_worker *w) {
   w->bulk_copy_count = 0;
   for (i = 0; i < ranks * threads; i++) {
     w->fibers[i].barrier_line = 1; /* it has not exited */
+    w->fibers[i].has_waited = 0;
     w->fibers[i].copy_count = w->fibers[i].copy_group = 0;
     w->fibers[i].product_count = w->fibers[i].committed_products = 0;
   }
   for (i = 0; i < 32; i++)
     sgemm__mbarrier_init(&w->warp_barriers[i], 32);
   for (i = 0; i < 2; i++)
-    sgemm__mbarrier_init(&w->order_barriers[i], 256);
+    sgemm__mbarrier_init(&w->order_barriers[i], 32 * SGEMM__CONSUMER_WARPS);
+  w->barrier_1_purpose = 0;
   sgemm__mbarrier_init(&w->consumer_barrier, 0); /* 0: sgemm__barrier_threads() sets the number of threads */
   for (i = 0; i < ranks && w->grid->size.shared > 0; i++)
     sgemm__cpu_declare((float *)w->dynamic_shared[i], w->grid->size.shared / sizeof(float), "shared memory");

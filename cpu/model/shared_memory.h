@@ -6,8 +6,8 @@
 
 /* ---- Declarations ------------------------------------------------------------------------------------------------ */
 
-/* Shared arrays inside a kernel: of floats, of words, of mbarriers, of tile descriptors, of the copies of units; and the
-   dynamic shared memory of the running block. Each block of a cluster has arrays of its own. */
+/* Shared arrays inside a kernel: of floats, of words, of mbarriers, of tile descriptors, of the copies of units; and
+   the dynamic shared memory of the running block. Each block of a cluster has arrays of its own. */
 #define SGEMM__SHARED_OF(type, array, count)                                                                           \
   static _Thread_local _Alignas(16) type array##_of_rank[SGEMM__CPU_RANKS][count];                                     \
   type *const array = array##_of_rank[sgemm__cpu->rank];                                                               \
@@ -40,6 +40,8 @@ static inline void sgemm__cpu_declare(float *array, size_t count, const char *na
       w->shared_arrays[a].name = name;
       return;
     }
+  if (a == SGEMM__CPU_ARRAYS)
+    sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "no room for shared array", name, count);
   w->shared_arrays[a].first = array;
   w->shared_arrays[a].count = count;
   w->shared_arrays[a].name = name;

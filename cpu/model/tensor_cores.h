@@ -3,7 +3,7 @@
 #ifndef SGEMM_CPU_TENSOR_CORES_H
 #define SGEMM_CPU_TENSOR_CORES_H
 
-#include "cpu/model/shared_memory.h"
+#include "cpu/model/barrier.h"
 
 /* ---- Conversions ------------------------------------------------------------------------------------------------- */
 
@@ -22,9 +22,11 @@ static inline uint32_t sgemm__to_fp16(float x) {
 
 static inline uint32_t sgemm__to_fp16x2(float x, float y) { return sgemm__to_fp16(x) | sgemm__to_fp16(y) << 16; }
 
-/* Rounds to bf16, the upper 16 bits of an fp32, to nearest, ties to even. */
+/* Rounds to bf16, the upper 16 bits of an fp32, to nearest, ties to even. A NaN becomes 0x7fff, as on the GPU. */
 static inline uint32_t sgemm__to_bf16(float x) {
   const uint32_t bits = sgemm__bits_of(x);
+  if ((bits & 0x7fffffff) > 0x7f800000)
+    return 0x7fff;
   return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
@@ -49,8 +51,8 @@ static inline sgemm__matrix_descriptor sgemm__matrix_descriptor_advance(sgemm__m
   return m;
 }
 
-/* The values and exponents of 16 elements, k = 0 to 15, of a row. The exponent of 0 is -126, of a subnormal element that
-   of the smallest normal one. */
+/* The values and exponents of 16 elements, k = 0 to 15, of a row. The exponent of 0 is -126, of a subnormal element
+   that of the smallest normal one. */
 typedef struct sgemm__cpu_decoded {
   double value[16]; /* of NaN and Inf: any number */
   int32_t exponent[16];
@@ -120,10 +122,12 @@ static inline float sgemm__cpu_dot(const sgemm__cpu_decoded *a, const sgemm__cpu
 
 /* ---- wgmma ------------------------------------------------------------------------------------------------------- */
 
-static inline void sgemm__wgmma_fence(void) {}
+/* All lanes of a warp execute the fence, the commit and the wait (PTX ISA, "wgmma.fence", .sync.aligned). */
+static inline void sgemm__wgmma_fence(void) { sgemm__warp_barrier(); }
 
 static inline void sgemm__wgmma_commit(void) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
+  sgemm__warp_barrier();
   f->committed_products = f->product_count;
 }
 
@@ -135,7 +139,7 @@ static inline void sgemm__wgmma(float *d, sgemm__matrix_descriptor a, sgemm__mat
   const sgemm__cpu_product product = {d, a, b, add, format, N};
   int i;
   if (f->product_count == SGEMM__CPU_PRODUCTS)
-    sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "no room for the products under way", NULL, 0);
+    sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "no room for the pending products", NULL, 0);
   f->products[f->product_count++] = product;
   for (i = 0; i < N / 2 && !add; i++)
     d[i] = NAN;
@@ -148,6 +152,7 @@ static inline void sgemm__wgmma_wait(float *d, int count) {
   const int row = sgemm__thread() % 128 / 32 * 16 + sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2;
   int i, g, j;
   (void)d, (void)count;
+  sgemm__warp_barrier();
   sgemm__cpu_suspend(NULL, 0);
   for (i = 0; i < f->committed_products; i++) {
     const sgemm__cpu_product *p = &f->products[i];

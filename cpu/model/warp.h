@@ -1,4 +1,5 @@
-/* cpu/model/warp.h: exchanges between the lanes of a warp: ldmatrix, shuffles, votes. */
+/* cpu/model/warp.h: exchanges between the lanes of a warp: ldmatrix, shuffles, votes, elect.sync. Each of these
+   functions waits for all lanes of the warp, because the GPU's instructions need all lanes. */
 #ifndef SGEMM_CPU_WARP_H
 #define SGEMM_CPU_WARP_H
 
@@ -53,11 +54,18 @@ static inline float sgemm__shuffle_xor(float x, int mask) {
   return other;
 }
 
+/* Elects lane 0. */
+static inline int sgemm__elect_one(void) {
+  sgemm__warp_barrier();
+  return sgemm__thread() % 32 == 0;
+}
+
 /* Each lane compares all vectors itself. */
 static inline uint32_t sgemm__vectors_differ(const float *x, const float *y, int vectors) {
   uint32_t differ = 0;
   float a[4], b[4];
   int i;
+  sgemm__warp_barrier();
   for (i = 0; i < vectors; i++) {
     sgemm__load_shared4(a, x + 4 * i);
     sgemm__load_shared4(b, y + 4 * i);

@@ -81,6 +81,7 @@ typedef struct sgemm__cpu_fiber {
   jmp_buf resume_point; /* without AddressSanitizer: the point where the fiber resumes */
   int started;          /* 1: resume_point is valid */
   int barrier_line;     /* source line of the barrier where the fiber waits; negative: cluster barrier; 0: exited */
+  int has_waited;       /* 1: the thread has called sgemm__pdl_wait() */
 
   int suspended;                  /* 1: the fiber has to resume before its block passes a barrier */
   const sgemm__mbarrier *awaited; /* mbarrier that a suspended fiber waits for; NULL: it may resume at once */
@@ -136,6 +137,7 @@ typedef struct sgemm__cpu_worker {
   sgemm__mbarrier warp_barriers[32]; /* sgemm__warp_barrier() of each warp of the running block */
   sgemm__mbarrier order_barriers[2]; /* sgemm__order_wait() of each consumer warpgroup */
   sgemm__mbarrier consumer_barrier;  /* sgemm__barrier_threads() */
+  int barrier_1_purpose;             /* see sgemm__cpu_use_barrier_1(); 0: not used yet */
   uintptr_t exchange[32][2][32];     /* [warp][parity][lane]: words that the lanes of a warp pass to each other */
 
   sgemm__cpu_bulk_copy *bulk_copies; /* pending bulk copies in the order of their issue */

@@ -32,8 +32,8 @@ typedef struct sgemm__epilogue_values {
   int col_major;    /* 1: the caller's matrices are column-major: its row is the column here */
 } sgemm__epilogue_values;
 
-/* r <- the expression of an epilogue for the first `width` of 4 elements. mark: the code has the rows whose mark
-   SGEMM__IN_REGISTERS_<name> is `mark` or higher; 0: all rows. width and mark are literals. */
+/* r <- the expression of an epilogue for the first `width` of 4 elements. The function has the expressions of the rows
+   with SGEMM__IN_REGISTERS_<name> >= mark; mark = 0: of all rows. width and mark are literals. */
 #define SGEMM__VALUE(value) SGEMM__VALUE_##value
 #define SGEMM__VALUE_sum values->sum[v]
 #define SGEMM__VALUE_c values->c[v]
@@ -61,7 +61,7 @@ SGEMM__DEVICE void sgemm__evaluate(int epilogue, int mark, int width, sgemm__epi
   }
 }
 
-/* Loads and stores the first `exist` of `width` consecutive elements; 0 or less accesses nothing. width is a literal. */
+/* Loads and stores the first `exist` of `width` consecutive elements; 0 or negative: none. width is a literal. */
 SGEMM__DEVICE void sgemm__load_values(float *r, const float *p, int width, int exist) {
   int v;
   if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0) {
@@ -88,7 +88,7 @@ SGEMM__DEVICE void sgemm__store_values(float *p, const float *r, int width, int 
   sgemm__converge();
 }
 
-/* A vector of up to 4 results in a row of the result, and how many of its elements exist, not above 0 if none does. */
+/* A vector of up to 4 results in a row of the result, and how many of its elements exist; 0 or negative: none. */
 typedef struct sgemm__result_vector {
   int64_t matrix, row, col;
   int exist;
@@ -209,7 +209,7 @@ SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int mark, 
 
 /* x <- the epilogue of the call for `count` rows of 4 consecutive columns of the result, which follow each other in
    registers x. x: alpha * sums. vec_n: the element of the caller's vector for the first column, or NULL. exist: columns
-   that exist, not above 0 if none does. count: a literal.
+   that exist; 0 or negative: none. count: a literal.
      Rows of the table with mark 2 are an instruction or two for each element, in unrolled code. GELU has 140 for a row
    of 4 elements (sm_90a). Its code is there once: each pass of a loop computes the first row of x and rotates the rows,
    which are in registers and have no index. */

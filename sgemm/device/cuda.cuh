@@ -15,7 +15,7 @@
 #define SGEMM__RESIDENT 2048
 #elif __CUDA_ARCH__ == 750
 #define SGEMM__RESIDENT 1024
-#elif (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1200
+#elif (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100
 #define SGEMM__RESIDENT 1536
 #else
 #define SGEMM__RESIDENT 2048
@@ -62,8 +62,9 @@ SGEMM__DEVICE int sgemm__thread(void) { return (int)threadIdx.x; }
 /* The thread's warp in the block. The shuffle lets nvcc know that all lanes have the same number, so that it keeps what
    depends on it in uniform registers. */
 SGEMM__DEVICE int sgemm__warp(void) { return __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0); }
-/* Returns x. nvcc does not move what depends on it out of a loop, so that no register holds it there. */
-SGEMM__DEVICE int sgemm__pin(int x) {
+/* Returns x through an empty asm, so that nvcc cannot hoist values that depend on x out of a loop. They then need no
+   register there. */
+SGEMM__DEVICE int sgemm__opaque(int x) {
   asm volatile("" : "+r"(x));
   return x;
 }
@@ -74,7 +75,9 @@ SGEMM__DEVICE uint32_t sgemm__block_x(void) { return blockIdx.x; }
 SGEMM__DEVICE uint32_t sgemm__grid_x(void) { return gridDim.x; }
 SGEMM__DEVICE int64_t sgemm__block_yz(void) { return (int64_t)blockIdx.z * gridDim.y + blockIdx.y; }
 SGEMM__DEVICE void sgemm__barrier(void) { __syncthreads(); }
-/* Named barrier of the first `threads` threads of a block: the consumer warps of a warp-specialized kernel. */
+/* Named barrier of the first `threads` threads of a block: the consumer warps of a warp-specialized kernel (PTX ISA,
+   "bar"). It is barrier 1, as that of warpgroup 0 in sgemm__order_wait() and sgemm__order_arrive(): a kernel calls this
+   function or those, never both. */
 SGEMM__DEVICE void sgemm__barrier_threads(int threads) { asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory"); }
 
 /* PDL wait: waits until the preceding kernel of the stream has completed and its writes are visible (PTX ISA,
@@ -90,8 +93,8 @@ SGEMM__DEVICE void sgemm__pdl_wait(void) {
      sgemm_pack calls it: the next kernel is one of tma, whose blocks need an SM, or half an SM, each.
      The tensor-core kernels call it at their start: an SM has room for one of their blocks, so a block of the next
      kernel starts only on an SM whose block has ended.
-     The split kernels do not call it: a call at 1024 x 1024 x 1024 takes 27.1 us with the trigger and 25.9 us without
-     (H200, docs/notebook/tensor.md).
+     sgemm_split_<format> does not call it: a call at 1024 x 1024 x 1024 takes 27.1 us with the trigger and 25.9 us
+     without (H200, docs/notebook/tensor.md). sgemm_split_fallback calls it, because in most calls it returns at once.
      The other strict kernels do not call it: blocks of the next kernel would occupy free block slots, two on one SM
      while other SMs are idle. A call at 512 x 512 x 512 takes 17.8 us with the trigger and 11.1 us without (H200,
      docs/notebook/launches.md). */
@@ -101,9 +104,12 @@ SGEMM__DEVICE void sgemm__pdl_trigger(void) {
 #endif
 }
 
-/* Thread block clusters, from sm_90 on: the number of blocks in the cluster, the rank of this block, a barrier of all
-   threads of the cluster, and a load from distributed shared memory (PTX ISA, "mapa"). Before sm_90 a cluster is one
-   block. */
+/* Thread block clusters, from sm_90 on. Before sm_90 a cluster is one block.
+     sgemm__cluster_size()     number of blocks in the cluster (PTX ISA, "%cluster_nctarank")
+     sgemm__cluster_rank()     rank of this block in its cluster (PTX ISA, "%cluster_ctarank")
+     sgemm__cluster_barrier()  barrier of all threads of the cluster (PTX ISA, "barrier.cluster")
+     sgemm__load_cluster4(), sgemm__load_cluster()  loads from distributed shared memory (PTX ISA, "mapa"; "ld",
+                               ld.shared::cluster) */
 SGEMM__DEVICE uint32_t sgemm__cluster_size(void) {
   uint32_t size = 1;
 #if __CUDA_ARCH__ >= 900
@@ -184,7 +190,8 @@ SGEMM__DEVICE void sgemm__load_shared4(float *r, const float *p) { sgemm__unpack
 SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
-SGEMM__DEVICE void sgemm__stream_global4(float *p, const float *r) { /* st.global.cs: the L2 evicts the line first */
+/* The L2 evicts the line first (PTX ISA, "Cache Operators", st.global.cs). */
+SGEMM__DEVICE void sgemm__stream_global4(float *p, const float *r) {
   __stcs((float4 *)p, make_float4(r[0], r[1], r[2], r[3]));
 }
 SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {

@@ -49,12 +49,23 @@ SGEMM__DEVICE void sgemm__store_vector(const sgemm__args *p, int V, const sgemm_
   sgemm__converge();
 }
 
-/* Stores output vector number `vector` of a thread, V results. The vectors are numbered row by row: TN / V in a row. */
+/* Row, and column of the first result, of a thread's output vector number `vector`, V results. The vectors are numbered
+   row by row: TN / V in a row. first: first row or column of the tile; 0 for the position in the tile. */
+SGEMM__DEVICE int64_t sgemm__vector_row(const sgemm__shape *s, const sgemm__thread_tile *own, int64_t first,
+                                        int vector) {
+  const int i = vector / (s->TN / s->V);
+  return first + own->row + i / s->V * own->row_stride + i % s->V;
+}
+SGEMM__DEVICE int64_t sgemm__vector_col(const sgemm__shape *s, const sgemm__thread_tile *own, int64_t first,
+                                        int vector) {
+  return first + own->col + vector % (s->TN / s->V) * own->col_stride;
+}
+
+/* Stores output vector number `vector` of a thread. */
 SGEMM__DEVICE void sgemm__store_thread_vector(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                               const sgemm__thread_tile *own, int vector, const float *acc) {
-  const int i = vector / (s->TN / s->V), j = vector % (s->TN / s->V);
-  sgemm__store_vector(p, s->V, tile, own->row + i / s->V * own->row_stride + i % s->V, own->col + j * own->col_stride,
-                      acc);
+  sgemm__store_vector(p, s->V, tile, (int)sgemm__vector_row(s, own, 0, vector),
+                      (int)sgemm__vector_col(s, own, 0, vector), acc);
 }
 
 /* Stores output vector number `vector` of a thread, through the call's epilogue if fused is 1. at: position of the tile
@@ -63,10 +74,8 @@ SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm
                                                const sgemm__tile *tile, const sgemm__tile_position *at,
                                                const sgemm__thread_tile *own, int vector, const float *acc) {
   if (fused) {
-    const int i = vector / (s->TN / s->V), j = vector % (s->TN / s->V);
-    const sgemm__result_vector to = sgemm__result_vector_at(p, at->matrix,
-                                                            at->row + own->row + i / s->V * own->row_stride + i % s->V,
-                                                            at->col + own->col + j * own->col_stride, s->V);
+    const sgemm__result_vector to = sgemm__result_vector_at(p, at->matrix, sgemm__vector_row(s, own, at->row, vector),
+                                                            sgemm__vector_col(s, own, at->col, vector), s->V);
     sgemm__apply_epilogue(p, s->V, &to, acc);
   } else {
     sgemm__store_thread_vector(p, s, tile, own, vector, acc);

@@ -115,6 +115,7 @@ SGEMM__DEVICE sgemm__address sgemm__pin_address(sgemm__address p) { /* returns p
   asm volatile("" : "+r"(p));
   return p;
 }
+/* Loads 4 floats (PTX ISA, "ld", ld.shared.v4). */
 SGEMM__DEVICE void sgemm__load_shared4_at(float *r, sgemm__address p) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]) : "r"(p));
 }
@@ -212,12 +213,13 @@ SGEMM__DEVICE void sgemm__setmaxnreg_tensor_producer(void) { asm volatile("setma
 
 /* Ordered sequence of warpgroups 0 and 1, as in the ping-pong kernels of CUTLASS. sgemm__order_wait() waits until this
    warpgroup may issue its products. sgemm__order_arrive() then lets the other warpgroup, its argument, issue its own.
-   Named barriers 1 and 2 of 256 threads (PTX ISA, "bar"). */
+   Named barriers 1 and 2 of the threads of both warpgroups (PTX ISA, "bar"). sgemm__barrier_threads() uses barrier 1
+   too: a kernel calls that function or these, never both. */
 SGEMM__DEVICE void sgemm__order_wait(int warpgroup) {
-  asm volatile("bar.sync %0, 256;" ::"r"(1 + warpgroup) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + warpgroup), "n"(32 * SGEMM__CONSUMER_WARPS) : "memory");
 }
 SGEMM__DEVICE void sgemm__order_arrive(int warpgroup) {
-  asm volatile("bar.arrive %0, 256;" ::"r"(1 + warpgroup) : "memory");
+  asm volatile("bar.arrive %0, %1;" ::"r"(1 + warpgroup), "n"(32 * SGEMM__CONSUMER_WARPS) : "memory");
 }
 
 #endif

@@ -56,13 +56,13 @@ SGEMM__DEVICE int sgemm__step_k(const sgemm__loader *l, int i) {
   return i * l->threads * l->V / (l->width * l->MN) * l->width;
 }
 
-/* Loads the thread's elements of the next tile from global memory to registers r. The k < depth of the tile exist.
+/* Loads the thread's elements of the next tile from global memory to registers r. The k < k_left of the tile exist.
    Elements outside of the matrix are zeros. Beyond the end of k the elements of A and of B are zeros, so that they add
    0 * 0 even if an operand holds Inf or NaN. */
-SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t depth) {
+SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t k_left) {
   const int count = l->MN * l->BK / (l->threads * l->V);
   int i, v;
-  if (l->vectors && l->limit == l->MN && depth >= l->BK) {
+  if (l->vectors && l->limit == l->MN && k_left >= l->BK) {
     SGEMM__UNROLL
     for (i = 0; i < count; i++) {
       const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
@@ -79,7 +79,7 @@ SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t depth) {
       const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
       SGEMM__UNROLL
       for (v = 0; v < l->V; v++) {
-        const int inside = l->mn + mn + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < depth;
+        const int inside = l->mn + mn + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < k_left;
         r[i * l->V + v] = inside ? sgemm__load_global(p + v) : 0.0f;
       }
       sgemm__converge();
@@ -129,24 +129,25 @@ SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int k_v
   return sgemm__loader_of(s, k_major && !k_vectors ? 1 : 4, k_vectors ? s->BK : 8, MN, k_major, X, ld, limit);
 }
 
-/* Copies of single elements. Lanes that share a row of an MN-major tile copy neighbours: lane n copies elements n, n +
-   lanes, n + 2 lanes and n + 3 lanes of the 4 * lanes elements from lane 0's on.
+/* Copies of single elements. The lanes that share a row of an MN-major tile copy neighbouring elements when copies have
+   one element: lane n copies elements n, n + lanes, n + 2 lanes and n + 3 lanes of the 4 * lanes elements from lane 0's
+   first one on.
      sgemm__row_lanes()       lanes that share a row; 1 for a K-major tile, in which a lane copies its own elements
      sgemm__row_lanes_back()  elements from the first one that the lane copies to its own first one */
 SGEMM__DEVICE int sgemm__row_lanes(const sgemm__loader *l) { return l->k_major ? 1 : l->MN < 128 ? l->MN / 4 : 32; }
 SGEMM__DEVICE int sgemm__row_lanes_back(int lanes) {
-  return lanes == 1 ? 0 : sgemm__pin(3 * (sgemm__thread() % lanes));
+  return lanes == 1 ? 0 : sgemm__opaque(3 * (sgemm__thread() % lanes));
 }
 
-/* Issues the thread's cp.async copies of the next tile from global to shared memory. The k < depth of the tile exist;
+/* Issues the thread's cp.async copies of the next tile from global to shared memory. The k < k_left of the tile exist;
    elements outside of the matrix become zeros. Full tiles need no tests. At an edge, copies have 16 bytes if rows start
    at multiples of 16 bytes and the contiguous dimension ends at a multiple of 4, so that no float4 crosses the edge. */
-SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader *l, int64_t depth) {
+SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader *l, int64_t k_left) {
   const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
   const int count = (elements + per_access - 1) / per_access;
   int i, v;
   if (elements >= per_access || sgemm__thread() * l->V < elements) { /* this thread copies some */
-    if (l->vectors && l->limit == l->MN && depth >= l->BK) {
+    if (l->vectors && l->limit == l->MN && k_left >= l->BK) {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
@@ -157,13 +158,13 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
         else
           sgemm__copy(to, p, 1);
       }
-    } else if (l->V == 4 && l->vectors && (l->k_major ? depth : l->limit) % 4 == 0) {
+    } else if (l->V == 4 && l->vectors && (l->k_major ? k_left : l->limit) % 4 == 0) {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
         const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
         float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
-        sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < depth);
+        sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < k_left);
       }
     } else {
       /* Single elements. With BK = 8 neighbours gained nothing (docs/notebook/selection.md, "17 to 256 rows or
@@ -178,7 +179,7 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
         for (v = 0; v < l->V; v++)
           sgemm__copy(to + v * lanes, p + v * lanes,
                       l->mn - back + mn + (l->k_major ? 0 : v * lanes) < l->limit &&
-                          l->k + k + (l->k_major ? v : 0) < depth);
+                          l->k + k + (l->k_major ? v : 0) < k_left);
       }
     }
   }
@@ -187,14 +188,14 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
 }
 
 /* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros; with
-   depth <= 0 there is no tile, and nothing is copied. The code has predicates in place of branches, so that ptxas issues
-   the copies among the FMAs of the step that follows. The predicate of a copy is in its asm statement: from an `if` nvcc
-   may make a branch around all copies. */
-SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t depth) {
+   k_left <= 0 there is no tile, and nothing is copied. The code has predicates in place of branches, so that ptxas
+   issues the copies among the FMAs of the step that follows. The predicate of a copy is in its asm statement: from an
+   `if` nvcc may make a branch around all copies. */
+SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t k_left) {
   const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
-  const int count = (elements + per_access - 1) / per_access, rest = depth < l->BK ? (int)depth : l->BK;
+  const int count = (elements + per_access - 1) / per_access, k_in_tile = k_left < l->BK ? (int)k_left : l->BK;
   const int lanes = sgemm__row_lanes(l), back = sgemm__row_lanes_back(lanes);
-  const int copies = rest > 0 && (elements >= per_access || sgemm__thread() * l->V < elements);
+  const int copies = k_in_tile > 0 && (elements >= per_access || sgemm__thread() * l->V < elements);
   int i, v;
   SGEMM__UNROLL
   for (i = 0; i < count; i++) {
@@ -204,7 +205,7 @@ SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t
     SGEMM__UNROLL
     for (v = 0; v < l->V; v++)
       sgemm__copy_when(copies, to + v * lanes, p + v * lanes,
-                       l->mn - back + mn + v * lanes < l->limit && l->k + k < rest);
+                       l->mn - back + mn + v * lanes < l->limit && l->k + k < k_in_tile);
   }
   sgemm__converge();
   l->next += l->k_major ? l->BK : l->BK * l->ld;

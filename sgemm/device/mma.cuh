@@ -95,10 +95,13 @@ SGEMM__DEVICE sgemm__matrix_descriptor sgemm__matrix_descriptor_advance(sgemm__m
   return m + (uint64_t)(bytes >> 4);
 }
 
+/* Orders the warpgroup's earlier accesses to registers and to shared memory before its products (PTX ISA,
+   "wgmma.fence"). */
 SGEMM__DEVICE void sgemm__wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/* Commits the products that the warpgroup has issued as one group (PTX ISA, "wgmma.commit_group"). */
 SGEMM__DEVICE void sgemm__wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/* Waits until all committed products of the warpgroup have completed. d: their `count` accumulators. The empty asm
-   keeps nvcc from moving a use of them before the wait. */
+/* Waits until all committed products of the warpgroup have completed (PTX ISA, "wgmma.wait_group"). d: their `count`
+   accumulators. The empty asm keeps nvcc from moving a use of them before the wait. */
 SGEMM__DEVICE void sgemm__wgmma_wait(float *d, int count) {
   int i;
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");

@@ -21,15 +21,15 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
                                           tile.cols);
   const float *fragment_a = As + own.row * a_m, *fragment_b = Bs + own.col;
   /* Accumulators. */
-  int64_t rest;
+  int64_t k_left;
   int i, k;
   SGEMM__UNROLL
   for (i = 0; i < s->TM * s->TN; i++)
     acc[i] = 0.0f;
   /* Main loop. */
-  for (rest = p->k; rest > 0; rest -= s->BK) {
-    sgemm__load_tile(ra, &load_a, rest);
-    sgemm__load_tile(rb, &load_b, rest);
+  for (k_left = p->k; k_left > 0; k_left -= s->BK) {
+    sgemm__load_tile(ra, &load_a, k_left);
+    sgemm__load_tile(rb, &load_b, k_left);
     sgemm__barrier(); /* no thread reads the old tiles any more; the loads above are in flight meanwhile */
     sgemm__store_tile_shared(As, a_m, a_k, ra, &load_a);
     sgemm__store_tile_shared(Bs, 1, b_k, rb, &load_b);

@@ -47,8 +47,8 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
 
 /* ---- Stage direct: short k --------------------------------------------------------------------------------------- */
 
-/* Where a thread of direct loads: TM rows of op(A) and V columns of op(B). Rows and columns beyond an edge are replaced by
-   the last that exists; their results are not stored. */
+/* Where a thread of direct loads: TM rows of op(A) and V columns of op(B). Rows and columns beyond an edge are replaced
+   by the last that exists; their results are not stored. */
 typedef struct sgemm__direct_source {
   const float *row[4], *column[4]; /* the next k of each row and column */
   int64_t a_step, b_step;          /* floats from one k to the next */
@@ -73,23 +73,23 @@ SGEMM__DEVICE sgemm__direct_source sgemm__direct_source_of(const sgemm__args *p,
   return from;
 }
 
-/* Loads the next BK k: element (row i, k j) of A to a[j * TM + i], element (k j, column v) of B to b[j * V + v]. rest: k
-   that exist; elements beyond are zeros. */
+/* Loads the next BK k: element (row i, k j) of A to a[j * TM + i], element (k j, column v) of B to b[j * V + v].
+   k_left: k that exist; elements beyond are zeros. */
 SGEMM__DEVICE void sgemm__direct_load(float *a, float *b, const sgemm__shape *s, sgemm__direct_source *from,
-                                      int64_t rest) {
+                                      int64_t k_left) {
   const int V = s->V;
   int i, j, v;
   SGEMM__UNROLL
   for (j = 0; j < s->BK; j++) {
     SGEMM__UNROLL
     for (i = 0; i < s->TM; i++)
-      a[j * s->TM + i] = j < rest ? sgemm__load_global(from->row[i] + j * from->a_step) : 0.0f;
+      a[j * s->TM + i] = j < k_left ? sgemm__load_global(from->row[i] + j * from->a_step) : 0.0f;
   }
-  if (from->b_vectors && rest >= s->BK && !s->b_k_major) {
+  if (from->b_vectors && k_left >= s->BK && !s->b_k_major) {
     SGEMM__UNROLL
     for (j = 0; j < s->BK; j++)
       sgemm__load_global4(b + j * 4, from->column[0] + j * from->b_step);
-  } else if (from->b_vectors && rest >= s->BK) {
+  } else if (from->b_vectors && k_left >= s->BK) {
     SGEMM__UNROLL
     for (j = 0; j < s->BK; j += 4) {
       SGEMM__UNROLL
@@ -106,7 +106,7 @@ SGEMM__DEVICE void sgemm__direct_load(float *a, float *b, const sgemm__shape *s,
     for (j = 0; j < s->BK; j++) {
       SGEMM__UNROLL
       for (v = 0; v < V; v++)
-        b[j * V + v] = j < rest ? sgemm__load_global(from->column[v] + j * from->b_step) : 0.0f;
+        b[j * V + v] = j < k_left ? sgemm__load_global(from->column[v] + j * from->b_step) : 0.0f;
     }
   }
   sgemm__converge();
@@ -129,7 +129,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   const sgemm__args unscaled = sgemm__unscaled(p);
   /* Tile pointers. */
   sgemm__direct_source from = sgemm__direct_source_of(p, s, &tile, &own);
-  int64_t rest;
+  int64_t k_left;
   int i, j, v;
   /* Accumulators. */
   SGEMM__UNROLL
@@ -140,8 +140,8 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   if (!sgemm__has_work(p))
     return;
   SGEMM__UNROLL_BY(1)
-  for (rest = p->k; rest > 0; rest -= s->BK) {
-    sgemm__direct_load(a, b, s, &from, rest);
+  for (k_left = p->k; k_left > 0; k_left -= s->BK) {
+    sgemm__direct_load(a, b, s, &from, k_left);
     SGEMM__UNROLL
     for (j = 0; j < s->BK; j++) {
       SGEMM__UNROLL

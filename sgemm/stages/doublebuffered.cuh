@@ -22,7 +22,7 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
                                           tile.cols);
   int buffer = 0; /* the buffer that is multiplied: 0 or 1 */
   /* Accumulators. */
-  int64_t rest;
+  int64_t k_left;
   int i, k;
   SGEMM__UNROLL
   for (i = 0; i < s->TM * s->TN; i++)
@@ -35,12 +35,12 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
     sgemm__store_tile_shared(Bs, 1, b_k, rb, &load_b);
     sgemm__barrier();
   }
-  for (rest = p->k; rest > 0; rest -= s->BK) {
+  for (k_left = p->k; k_left > 0; k_left -= s->BK) {
     const float *fragment_a = As + buffer * s->BK * a_k + own.row;
     const float *fragment_b = Bs + buffer * s->BK * b_k + own.col;
-    if (rest > s->BK) {
-      sgemm__load_tile(ra, &load_a, rest - s->BK);
-      sgemm__load_tile(rb, &load_b, rest - s->BK);
+    if (k_left > s->BK) {
+      sgemm__load_tile(ra, &load_a, k_left - s->BK);
+      sgemm__load_tile(rb, &load_b, k_left - s->BK);
     }
     sgemm__load_fragment(a, fragment_a, s->TM, s->V, own.row_stride, 1);
     sgemm__load_fragment(b, fragment_b, s->TN, s->V, own.col_stride, 1);
@@ -54,7 +54,7 @@ SGEMM__DEVICE void sgemm__doublebuffered(const sgemm__args *p, const sgemm__shap
       sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, s->TM, s->TN, 0);
     }
     buffer = 1 - buffer;
-    if (rest > s->BK) {
+    if (k_left > s->BK) {
       sgemm__store_tile_shared(As + buffer * s->BK * a_k, 1, a_k, ra, &load_a);
       sgemm__store_tile_shared(Bs + buffer * s->BK * b_k, 1, b_k, rb, &load_b);
     }

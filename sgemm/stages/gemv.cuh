@@ -17,11 +17,11 @@ typedef struct sgemm__gemv_source {
   int aligned;  /* 1: float4s of the matrix start at multiples of 16 bytes */
 } sgemm__gemv_source;
 
-/* acc += the thread's products of a step of SGEMM__GEMV_VECTORS * slice_k of k. rest: k that exist from the thread's
-   first k on. whole: 1 for a full step: all its elements exist, and its float4s start at multiples of 16 bytes.
+/* acc += the thread's products of a step of SGEMM__GEMV_VECTORS * slice_k of k. k_left: k that exist from the thread's
+   first k on. full: 1 if all elements of the step exist, and its float4s start at multiples of 16 bytes.
    Elements that do not exist are zeros. All SGEMM__GEMV_VECTORS float4s of the matrix load before the first is used. */
-SGEMM__DEVICE void sgemm__gemv_step(float *acc, float *w, const sgemm__shape *s, sgemm__gemv_source *from, int whole,
-                                    int64_t rest) {
+SGEMM__DEVICE void sgemm__gemv_step(float *acc, float *w, const sgemm__shape *s, sgemm__gemv_source *from, int full,
+                                    int64_t k_left) {
   const int step_k = SGEMM__GEMV_VECTORS * s->slice_k; /* k of the step */
   const int K = from->k_major ? 4 : 1;                 /* k of a float4; with 4, four float4s come from 4 rows */
   float x[4];
@@ -30,21 +30,21 @@ SGEMM__DEVICE void sgemm__gemv_step(float *acc, float *w, const sgemm__shape *s,
   for (i = 0; i < SGEMM__GEMV_VECTORS; i++) {
     const int k = i / K * s->slice_k * K;
     const float *p = from->matrix + (K == 4 ? i % 4 * from->ld + k : k * from->ld);
-    if (whole)
+    if (full)
       sgemm__load_global4(w + i * 4, p);
     else
       sgemm__load_guarded4(w + i * 4, p, from->aligned,
-                           K == 4 ? (i % 4 < from->exist ? rest - k : 0) : (k < rest ? from->exist : 0));
+                           K == 4 ? (i % 4 < from->exist ? k_left - k : 0) : (k < k_left ? from->exist : 0));
   }
   SGEMM__UNROLL
   for (i = 0; i < SGEMM__GEMV_VECTORS; i += K) {
     const int k = i * s->slice_k;
-    if (whole && K == 4) {
+    if (full && K == 4) {
       sgemm__load_global4(x, from->vector + k);
     } else {
       SGEMM__UNROLL
       for (v = 0; v < K; v++)
-        x[v] = whole || k + v < rest ? sgemm__load_global(from->vector + (k + v) * from->step) : 0.0f;
+        x[v] = full || k + v < k_left ? sgemm__load_global(from->vector + (k + v) * from->step) : 0.0f;
       sgemm__converge();
     }
     SGEMM__UNROLL
@@ -61,8 +61,8 @@ SGEMM__DEVICE void sgemm__gemv_step(float *acc, float *w, const sgemm__shape *s,
 /* What a block computes: the tile at a coordinate, over its part of k. */
 typedef struct sgemm__gemv_work {
   sgemm__tile_coord at;
-  uint32_t partition;  /* split-K partition */
-  int64_t begin, rest; /* the block's first k, and the number of its k; not above 0 if it has none */
+  uint32_t partition;    /* split-K partition */
+  int64_t begin, k_left; /* the block's first k, and the number of its k; 0 or negative: none */
 } sgemm__gemv_work;
 
 /* The work of a block. Blocks are numbered by rank in the cluster, then by tile along the matrix, then by vector, then
@@ -83,12 +83,12 @@ SGEMM__DEVICE sgemm__gemv_work sgemm__gemv_work_of(const sgemm__split_k_args *ar
   work.at.col = matrix_is_b ? tile : vector;
   work.partition = partition;
   work.begin = partition * args->k_per_split;
-  work.rest = p->k - work.begin < args->k_per_split ? p->k - work.begin : args->k_per_split;
+  work.k_left = p->k - work.begin < args->k_per_split ? p->k - work.begin : args->k_per_split;
   if (cluster_k > 1) {
-    const int64_t steps = (work.rest + s->BK - 1) / s->BK, k = (steps + cluster_k - 1) / cluster_k * s->BK;
+    const int64_t steps = (work.k_left + s->BK - 1) / s->BK, k = (steps + cluster_k - 1) / cluster_k * s->BK;
     const int64_t skipped = sgemm__cluster_rank() * k;
     work.begin += skipped;
-    work.rest = work.rest - skipped < k ? work.rest - skipped : k;
+    work.k_left = work.k_left - skipped < k ? work.k_left - skipped : k;
   }
   return work;
 }
@@ -185,10 +185,10 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   const float *X = (matrix_is_b ? tile.A : tile.B) + first * step;
   const float *W = (matrix_is_b ? tile.B : tile.A) + (k_major ? mn * ld + first : first * ld + mn);
   sgemm__gemv_source from = {W, X, ld, step, k_major, limit - mn, (uintptr_t)W % 16 == 0 && ld % 4 == 0};
-  const int whole = from.aligned && limit == SGEMM__GEMV_EXTENT &&
-                    (!k_major || (step == 1 && (uintptr_t)X % 16 == 0)); /* 1: steps inside of k are full steps */
+  const int full = from.aligned && limit == SGEMM__GEMV_EXTENT &&
+                   (!k_major || (step == 1 && (uintptr_t)X % 16 == 0)); /* 1: steps inside of k are full steps */
   /* Accumulators. */
-  int64_t rest = work.rest;
+  int64_t k_left = work.k_left;
   int i;
   SGEMM__UNROLL
   for (i = 0; i < 4; i++)
@@ -199,10 +199,10 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
-  for (; whole && rest >= step_k; rest -= step_k)
-    sgemm__gemv_step(acc, w, s, &from, 1, rest);
-  for (; rest > 0; rest -= step_k)
-    sgemm__gemv_step(acc, w, s, &from, 0, rest - thread.slice * K);
+  for (; full && k_left >= step_k; k_left -= step_k)
+    sgemm__gemv_step(acc, w, s, &from, 1, k_left);
+  for (; k_left > 0; k_left -= step_k)
+    sgemm__gemv_step(acc, w, s, &from, 0, k_left - thread.slice * K);
   /* Epilogue. */
   sgemm__gemv_store(p, &tile, &thread, k_major, matrix_is_b, shared, acc);
 }
@@ -217,18 +217,18 @@ typedef struct sgemm__gemv_elements {
   int64_t matrix_step, vector_step; /* floats from one k to the next */
 } sgemm__gemv_elements;
 
-/* acc + the thread's products of a step of BK. rest: k that exist from the thread's first k on. whole: 1 if the step's
+/* acc + the thread's products of a step of BK. k_left: k that exist from the thread's first k on. full: 1 if the step's
    last k exists. Elements that do not exist are zeros. All elements load before the first is used. */
-SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, sgemm__gemv_elements *from, int whole,
-                                             int64_t rest) {
+SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, sgemm__gemv_elements *from, int full,
+                                             int64_t k_left) {
   float w[SGEMM__GEMV_LOADS], x[SGEMM__GEMV_LOADS];
   int i;
   SGEMM__UNROLL
   for (i = 0; i < s->BK / s->slice_k; i++) {
     const int k = i * s->slice_k;
-    w[i] = whole || k < rest ? sgemm__load_global(from->matrix + k * from->matrix_step) : 0.0f;
+    w[i] = full || k < k_left ? sgemm__load_global(from->matrix + k * from->matrix_step) : 0.0f;
     sgemm__converge();
-    x[i] = whole || k < rest ? sgemm__load_global(from->vector + k * from->vector_step) : 0.0f;
+    x[i] = full || k < k_left ? sgemm__load_global(from->vector + k * from->vector_step) : 0.0f;
     sgemm__converge();
   }
   SGEMM__UNROLL
@@ -279,7 +279,7 @@ SGEMM__DEVICE void sgemm__gemv_elements_body(const sgemm__split_k_args *args, co
   const int64_t ld = matrix_is_b ? p->ldb : p->lda;
   sgemm__gemv_elements from = {NULL, NULL, k_major ? 1 : ld, vector_k_major ? 1 : matrix_is_b ? p->lda : p->ldb};
   /* Accumulators. */
-  int64_t rest = work.rest - slice; /* k from the thread's first one on */
+  int64_t k_left = work.k_left - slice; /* k from the thread's first one on */
   float acc = 0.0f;
   from.matrix = (matrix_is_b ? tile.B : tile.A) + (k_major ? mn * ld : mn) + first * from.matrix_step;
   from.vector = (matrix_is_b ? tile.A : tile.B) + first * from.vector_step;
@@ -288,10 +288,10 @@ SGEMM__DEVICE void sgemm__gemv_elements_body(const sgemm__split_k_args *args, co
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
-  for (; rest > s->BK - s->slice_k; rest -= s->BK)
-    acc = sgemm__gemv_element_step(acc, s, &from, 1, rest);
-  if (rest > 0)
-    acc = sgemm__gemv_element_step(acc, s, &from, 0, rest);
+  for (; k_left > s->BK - s->slice_k; k_left -= s->BK)
+    acc = sgemm__gemv_element_step(acc, s, &from, 1, k_left);
+  if (k_left > 0)
+    acc = sgemm__gemv_element_step(acc, s, &from, 0, k_left);
   sgemm__converge();
   /* Epilogue. */
   sgemm__gemv_store_elements(p, s, &tile, k_major, matrix_is_b, shared, acc);

@@ -84,8 +84,8 @@ SGEMM__DEVICE void sgemm__pack(const sgemm__pack_args *args, float *shared) {
   if (b.k_major) {
     SGEMM__UNROLL
     for (i = 0; i < 8; i++) {
-      const int64_t at = b.first_mn + row + i * 16, rest = p->k - b.first_k - c * 4;
-      sgemm__load_guarded4(r + i * 4, b.from + at * b.ld + b.first_k + c * 4, b.vectors, at < b.extent ? rest : 0);
+      const int64_t at = b.first_mn + row + i * 16, k_left = p->k - b.first_k - c * 4;
+      sgemm__load_guarded4(r + i * 4, b.from + at * b.ld + b.first_k + c * 4, b.vectors, at < b.extent ? k_left : 0);
     }
   } else {
     sgemm__pack_transpose(r, &b, p->k, shared, row, c);

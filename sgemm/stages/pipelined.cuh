@@ -100,8 +100,8 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                     float *a, float *b) {
   const sgemm__args *p = &args->gemm;
-  /* The assumption removes up to a third of the instructions. It makes variants with 8 x 8 results per thread and
-     without sliced-K slower (docs/notebook/tile_ends.md, "Quotients and half steps"). */
+  /* sgemm__assume_thread_index() removes up to a third of the instructions. It makes variants with 8 x 8 results per
+     thread and without sliced-K slower (docs/notebook/tile_ends.md, "Quotients and half steps"). */
   if (s->TM * s->TN != 64 || s->slice_k > 1)
     sgemm__assume_thread_index();
   /* Indices. Blocks are numbered by rank in the cluster, then by tile, then by split-K partition. The blocks of a
@@ -139,8 +139,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
                                                tile.B + begin * (s->b_k_major ? 1 : p->ldb), p->ldb, tile.cols);
   float *from = shared, *into = shared; /* the buffer that is multiplied, and the one that is filled next */
   /* Accumulators. */
-  int64_t rest = (begin + k_of_rank < partition_end ? begin + k_of_rank : partition_end) - begin; /* k to multiply */
-  int64_t ahead = rest;                                                                           /* k to copy */
+  int64_t k_left = (begin + k_of_rank < partition_end ? begin + k_of_rank : partition_end) - begin; /* k to multiply */
+  int64_t copy_k_left = k_left;                                                                     /* k to copy */
   int i, step;
   SGEMM__UNROLL
   for (i = 0; i < SGEMM__ACCUMULATOR_SETS(s->slice_k) * s->TM * s->TN; i++)
@@ -151,18 +151,18 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   if (!sgemm__has_work(p))
     return;
   SGEMM__UNROLL_BY(1)
-  for (i = 0; i < s->bufs - 1; i++, ahead -= s->BK, into += buffer)
-    sgemm__copy_tiles(s, into, &load_a, &load_b, ahead);
+  for (i = 0; i < s->bufs - 1; i++, copy_k_left -= s->BK, into += buffer)
+    sgemm__copy_tiles(s, into, &load_a, &load_b, copy_k_left);
   sgemm__copy_wait(s->bufs - 2);
   sgemm__barrier();
-  if (rest > 0)
+  if (k_left > 0)
     sgemm__load_step(a, b, s, &own, from, first_k, 0);
-  for (; rest > 0; rest -= s->BK, ahead -= s->BK) {
+  for (; k_left > 0; k_left -= s->BK, copy_k_left -= s->BK) {
     SGEMM__UNROLL
     for (step = 0; step < steps; step++) {
       const int next = (step + 1) % steps;
       if (step == 0 && !s->elements) {
-        sgemm__copy_tiles(s, into, &load_a, &load_b, ahead);
+        sgemm__copy_tiles(s, into, &load_a, &load_b, copy_k_left);
         into = sgemm__buffer_after(s, shared, into);
       }
       if (next == 0) {
@@ -170,10 +170,10 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
         sgemm__barrier();
         from = sgemm__buffer_after(s, shared, from);
       }
-      if (prefetch || next > 0 || rest > s->BK)
+      if (prefetch || next > 0 || k_left > s->BK)
         sgemm__load_step(a, b, s, &own, from, first_k, next);
       if (step == 0 && s->elements) {
-        sgemm__copy_tiles(s, into, &load_a, &load_b, ahead);
+        sgemm__copy_tiles(s, into, &load_a, &load_b, copy_k_left);
         into = sgemm__buffer_after(s, shared, into);
       }
       sgemm__multiply_step(acc, a, b, s, step);
@@ -214,6 +214,11 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   (SGEMM__DIVIDES(threads, (MN) * (BK)) && SGEMM__DIVIDES((threads) / 8, MN) &&                                        \
    SGEMM__DIVIDES((threads)*4, (MN) * (BK)) && SGEMM__DIVIDES((threads)*4, MN))
 #define SGEMM__RULES_async(name) SGEMM__RULES_PIPELINED(name)
-#define SGEMM__RULES_splitk(name) SGEMM__RULES_PIPELINED(name)
+/* sgemm__store_pipelined() sums over a cluster in sgemm__reduce_and_store() alone, which adds sliced-K groups by
+   vectors of 4 results. */
+#define SGEMM__RULES_splitk(name)                                                                                      \
+  SGEMM__RULES_PIPELINED(name)                                                                                         \
+  SGEMM__RULE(slice_k > 1, "splitk has several sliced-K groups, whose sum includes that of the cluster", name)         \
+  SGEMM__RULE(V == 4, "splitk has V = 4, because it sums vectors of 4 results", name)
 
 #endif /* SGEMM_STAGES_PIPELINED_CUH */

@@ -13,7 +13,7 @@ typedef struct sgemm__partial {
   int64_t index;
 } sgemm__partial;
 
-#define SGEMM__NO_INDEX ((int64_t)0x7fffffffffffffff) /* of no elements */
+#define SGEMM__NO_INDEX ((int64_t)0x7fffffffffffffff) /* index of a partial value without elements */
 
 SGEMM__DEVICE int sgemm__sums(int reduction) { return reduction <= SGEMM_REDUCTION_sum_squares; }
 SGEMM__DEVICE float sgemm__value_of_none(int reduction) {
@@ -26,7 +26,7 @@ SGEMM__DEVICE int sgemm__compare_keys(float a, float b) {
   return a_nan || b_nan ? a_nan - b_nan : (a < b) - (b < a);
 }
 
-/* a <- a and b. */
+/* Combines two partial values: adds b to a, or replaces a by b if b wins. */
 SGEMM__DEVICE void sgemm__combine(int reduction, sgemm__partial *a, const sgemm__partial *b) {
   const int order = sgemm__compare_keys(b->value, a->value);
   if (sgemm__sums(reduction))
@@ -45,10 +45,10 @@ SGEMM__DEVICE int64_t sgemm__load_index(const int64_t *p) {
   return (int64_t)(low | (uint64_t)sgemm__bits_of(sgemm__load_result((const float *)p + 1)) << 32);
 }
 
-/* Stores a result of the call: number `kept` of a matrix. */
-SGEMM__DEVICE void sgemm__store_reduced(const sgemm__reduction_args *r, int64_t matrix, int64_t kept,
+/* Stores a result of the call. kept_index: the row or column that it belongs to, of those that the reduction keeps. */
+SGEMM__DEVICE void sgemm__store_reduced(const sgemm__reduction_args *r, int64_t matrix, int64_t kept_index,
                                         const sgemm__partial *a) {
-  const int64_t at = matrix * r->stride + kept;
+  const int64_t at = matrix * r->stride + kept_index;
   if (r->values != NULL)
     sgemm__store_global(r->values + at, r->reduction == SGEMM_REDUCTION_max ? -a->value : a->value);
   if (r->indices != NULL)
@@ -63,11 +63,11 @@ SGEMM__DEVICE sgemm__partial sgemm__load_partial(const sgemm__reduction_args *r,
 }
 
 /* Stores the value of a part: as a result if it is the only part, or to the workspace. */
-SGEMM__DEVICE void sgemm__store_part(const sgemm__reduction_args *r, int64_t matrix, int64_t part, int64_t kept,
+SGEMM__DEVICE void sgemm__store_part(const sgemm__reduction_args *r, int64_t matrix, int64_t part, int64_t kept_index,
                                      sgemm__partial *a) {
-  const int64_t at = (matrix * r->parts + part) * r->part_stride + kept;
+  const int64_t at = (matrix * r->parts + part) * r->part_stride + kept_index;
   if (r->partial_values == NULL) {
-    sgemm__store_reduced(r, matrix, kept, a);
+    sgemm__store_reduced(r, matrix, kept_index, a);
     return;
   }
   if (r->accumulates) {
@@ -82,46 +82,48 @@ SGEMM__DEVICE void sgemm__store_part(const sgemm__reduction_args *r, int64_t mat
 
 /* ---- A thread's vectors ------------------------------------------------------------------------------------------ */
 
-/* Threads load vectors of 4 columns. 2^log2_lanes neighbouring threads, the lanes, load neighbouring vectors of a row.
-   The lanes of one row are a group. A thread has a partial value for each of its 4 columns, with the index in the slab,
-   whose 32 bits make the loop shorter. */
-#define SGEMM__NO_NUMBER 0x7fffffff /* of no elements */
+/* Threads load vectors of 4 columns. 2^log2_lanes neighbouring threads, a row group, load neighbouring vectors of a
+   row. A thread has a partial value for each of its 4 columns, with the index in the slab, whose 32 bits make the loop
+   shorter.
+     row_thread, row_threads  number of the thread in its row group; threads of a row group
+     row_group, row_groups    number of the thread's row group in the block; row groups of a block */
+#define SGEMM__NO_SLAB_INDEX 0x7fffffff /* index of a partial value without elements */
 typedef struct sgemm__reduction_thread {
-  int lane, lanes, group, groups;
+  int row_thread, row_threads, row_group, row_groups;
   float value[4];
-  int number[4];
+  int index[4];
 } sgemm__reduction_thread;
 
 SGEMM__DEVICE sgemm__reduction_thread sgemm__reduction_thread_of(const sgemm__reduction_args *r, int threads) {
   const int has_elements = (r->along_n ? r->gemm.n : r->gemm.m) > 0;
   sgemm__reduction_thread own;
   int v;
-  own.lanes = 1 << r->log2_lanes;
-  own.groups = threads >> r->log2_lanes;
-  own.lane = sgemm__thread() & (own.lanes - 1);
-  own.group = sgemm__thread() >> r->log2_lanes;
+  own.row_threads = 1 << r->log2_lanes;
+  own.row_groups = threads >> r->log2_lanes;
+  own.row_thread = sgemm__thread() & (own.row_threads - 1);
+  own.row_group = sgemm__thread() >> r->log2_lanes;
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
     own.value[v] = sgemm__value_of_none(r->reduction);
-    own.number[v] = has_elements ? 0 : SGEMM__NO_NUMBER;
+    own.index[v] = has_elements ? 0 : SGEMM__NO_SLAB_INDEX;
   }
   return own;
 }
 
-/* Adds another partial value to number v of a thread. */
-SGEMM__DEVICE void sgemm__combine_numbers(int reduction, sgemm__reduction_thread *own, int v, float value, int number) {
+/* Combines a thread's partial value of column v with another one. */
+SGEMM__DEVICE void sgemm__combine_value(int reduction, sgemm__reduction_thread *own, int v, float value, int index) {
   const int order = sgemm__compare_keys(value, own->value[v]);
   if (sgemm__sums(reduction)) {
     own->value[v] += value;
-  } else if (order > 0 || (order == 0 && number < own->number[v])) {
+  } else if (order > 0 || (order == 0 && index < own->index[v])) {
     own->value[v] = value;
-    own->number[v] = number;
+    own->index[v] = index;
   }
 }
 
-/* Adds 4 elements to the partial values of a thread, whose elements come in the order of their indices, so that of equal
-   ones the first remains. Inf does not replace the Inf of the beginning: where all elements are Inf, its index 0 is
-   right. */
+/* Adds 4 elements to the partial values of a thread, whose elements come in the order of their indices, so that of
+   equal ones the first remains. Inf does not replace the Inf of the beginning: where all elements are Inf, its index 0
+   is right. */
 SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *own, const float *x, int first,
                                        int step) {
   const float sign = reduction == SGEMM_REDUCTION_max ? -1.0f : 1.0f;
@@ -140,12 +142,13 @@ SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *o
       const float key = sign * x[v];
       const int wins = !(key >= own->value[v]) && own->value[v] == own->value[v];
       own->value[v] = wins ? key : own->value[v];
-      own->number[v] = wins ? first + v * step : own->number[v];
+      own->index[v] = wins ? first + v * step : own->index[v];
     }
   }
 }
 
-/* Applies the epilogue to a vector of sums, stores what is to be stored, and adds the elements to the partial values. */
+/* Applies the epilogue to a vector of sums, stores D and aux where the call has them, and adds the elements to the
+   partial values. number: that of the epilogue. */
 SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int number, uint32_t reads,
                                         const sgemm__scalars *scalars, int along_n, const sgemm__result_vector *at,
                                         const float *sums, sgemm__reduction_thread *own) {
@@ -168,63 +171,65 @@ SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int numb
   sgemm__add_elements(r->reduction, own, result, first, along_n);
 }
 
-/* partial value 0 <- the value of a row, from the 4 of each of its lanes; the order of the sums is fixed. All threads of
-   the block call it. */
-SGEMM__DEVICE void sgemm__combine_lanes(const sgemm__reduction_args *r, sgemm__reduction_thread *own) {
+/* partial value 0 <- the value of a row, from the 4 of each thread of its row group; the order of the sums is fixed.
+   All threads of the block call it. */
+SGEMM__DEVICE void sgemm__combine_row_threads(const sgemm__reduction_args *r, sgemm__reduction_thread *own) {
   float words[4] = {0.0f};
   int mask, v;
   SGEMM__UNROLL
   for (v = 1; v < 4; v++)
-    sgemm__combine_numbers(r->reduction, own, 0, own->value[v], own->number[v]);
-  for (mask = 1; mask < own->lanes; mask *= 2) {
+    sgemm__combine_value(r->reduction, own, 0, own->value[v], own->index[v]);
+  for (mask = 1; mask < own->row_threads; mask *= 2) {
     words[0] = own->value[0];
-    words[1] = sgemm__float_of((uint32_t)own->number[0]);
+    words[1] = sgemm__float_of((uint32_t)own->index[0]);
     sgemm__shuffle_xor4(words, mask);
-    sgemm__combine_numbers(r->reduction, own, 0, words[0], (int)sgemm__bits_of(words[1]));
+    sgemm__combine_value(r->reduction, own, 0, words[0], (int)sgemm__bits_of(words[1]));
   }
 }
 
-/* partial value 0 <- the value of column `thread` of the first 4 * lanes, from those of all groups, in order. shared: 8
-   floats for each thread. All threads of the block call it. */
-SGEMM__DEVICE void sgemm__combine_groups(const sgemm__reduction_args *r, sgemm__reduction_thread *own, float *shared,
-                                         int threads) {
-  const int thread = sgemm__thread(), columns = 4 * own->lanes;
-  float *numbers = shared + 4 * threads;
+/* partial value 0 <- the value of column `thread` of the first 4 * row_threads, from those of all row groups, in order.
+   shared: 8 floats for each thread. All threads of the block call it. */
+SGEMM__DEVICE void sgemm__combine_row_groups(const sgemm__reduction_args *r, sgemm__reduction_thread *own,
+                                             float *shared, int threads) {
+  const int thread = sgemm__thread(), columns = 4 * own->row_threads;
+  float *indices = shared + 4 * threads;
   int group, v;
   SGEMM__UNROLL
   for (v = 0; v < 4; v++) {
     sgemm__store_shared(shared + 4 * thread + v, own->value[v]);
-    sgemm__store_shared(numbers + 4 * thread + v, sgemm__float_of((uint32_t)own->number[v]));
+    sgemm__store_shared(indices + 4 * thread + v, sgemm__float_of((uint32_t)own->index[v]));
   }
   sgemm__barrier();
   own->value[0] = sgemm__value_of_none(r->reduction);
-  own->number[0] = SGEMM__NO_NUMBER;
-  for (group = 0; group < own->groups && thread < columns; group++)
-    sgemm__combine_numbers(r->reduction, own, 0, sgemm__load_shared(shared + group * columns + thread),
-                           (int)sgemm__bits_of(sgemm__load_shared(numbers + group * columns + thread)));
+  own->index[0] = SGEMM__NO_SLAB_INDEX;
+  for (group = 0; group < own->row_groups && thread < columns; group++)
+    sgemm__combine_value(r->reduction, own, 0, sgemm__load_shared(shared + group * columns + thread),
+                         (int)sgemm__bits_of(sgemm__load_shared(indices + group * columns + thread)));
 }
 
-/* Combines the partial values of the block's threads and stores them. kept: the block's first row or column. */
+/* Combines the partial values of the block's threads and stores them. kept_index: the block's first row or column. */
 SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int along_n, int64_t matrix, int64_t part,
-                                      int64_t kept, sgemm__reduction_thread *own, float *shared, int threads) {
-  const int64_t at = kept + (along_n ? own->group : sgemm__thread());
+                                      int64_t kept_index, sgemm__reduction_thread *own, float *shared, int threads) {
+  const int64_t at = kept_index + (along_n ? own->row_group : sgemm__thread());
   sgemm__partial sum;
   if (along_n)
-    sgemm__combine_lanes(r, own);
+    sgemm__combine_row_threads(r, own);
   else
-    sgemm__combine_groups(r, own, shared, threads);
+    sgemm__combine_row_groups(r, own, shared, threads);
   sum.value = own->value[0];
-  sum.index = own->number[0] == SGEMM__NO_NUMBER ? SGEMM__NO_INDEX : r->first + own->number[0];
-  if (along_n ? own->lane == 0 && at < r->gemm.m : sgemm__thread() < 4 * own->lanes && at < r->gemm.n)
+  sum.index = own->index[0] == SGEMM__NO_SLAB_INDEX ? SGEMM__NO_INDEX : r->first + own->index[0];
+  if (along_n ? own->row_thread == 0 && at < r->gemm.m : sgemm__thread() < 4 * own->row_threads && at < r->gemm.n)
     sgemm__store_part(r, matrix, part, at, &sum);
 }
 
 /* ---- Reduce a slab ----------------------------------------------------------------------------------------------- */
 
-/* The thread's vector number i of the reduced direction, in the rows or columns of the block from `kept` on. */
+/* The thread's vector number i of the reduced direction, in the rows or columns of the block from kept_index on. */
 SGEMM__DEVICE sgemm__result_vector sgemm__slab_vector_at(const sgemm__args *p, int along_n, int64_t matrix,
-                                                         int64_t kept, const sgemm__reduction_thread *own, int i) {
-  const int col = along_n ? 4 * i : (int)kept + 4 * own->lane, row = along_n ? (int)kept + own->group : i;
+                                                         int64_t kept_index, const sgemm__reduction_thread *own,
+                                                         int i) {
+  const int col = along_n ? 4 * i : (int)kept_index + 4 * own->row_thread,
+            row = along_n ? (int)kept_index + own->row_group : i;
   const int columns = (int)p->n - col;
   sgemm__result_vector at;
   at.matrix = matrix;
@@ -236,7 +241,7 @@ SGEMM__DEVICE sgemm__result_vector sgemm__slab_vector_at(const sgemm__args *p, i
 
 /* Where a block's part of the reduced direction begins and ends, in vectors. */
 typedef struct sgemm__part {
-  int64_t matrix, part, kept; /* kept: the first row or column */
+  int64_t matrix, part, kept_index; /* kept_index: the first row or column */
   int first, end;
 } sgemm__part;
 
@@ -246,7 +251,7 @@ SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, int alo
   sgemm__part t;
   t.matrix = sgemm__block_yz();
   t.part = sgemm__block_x() % (uint32_t)r->parts;
-  t.kept = (int64_t)(sgemm__block_x() / (uint32_t)r->parts) * (along_n ? own->groups : 4 * own->lanes);
+  t.kept_index = (int64_t)(sgemm__block_x() / (uint32_t)r->parts) * (along_n ? own->row_groups : 4 * own->row_threads);
   t.first = (int)(t.part * r->per_part);
   t.end = t.first + (int)r->per_part < length ? t.first + (int)r->per_part : length;
   return t;
@@ -258,17 +263,17 @@ SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number
                                       const sgemm__part *t, sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
   const sgemm__scalars scalars = sgemm__scalars_of(p);
-  const int step = along_n ? own->lanes : own->groups;
+  const int step = along_n ? own->row_threads : own->row_groups;
   const int64_t floats = along_n ? 4 * step : step * p->ldc; /* from a vector of the thread to its next */
-  int i = t->first + (along_n ? own->lane : own->group), v;
-  sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i);
+  int i = t->first + (along_n ? own->row_thread : own->row_group), v;
+  sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept_index, own, i);
   const float *from = p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col;
   float sums[4] = {0.0f}, next[4] = {0.0f};
   if (i < t->end && at.exist > 0)
     sgemm__load_result4(sums, from);
   sgemm__converge();
   for (; i < t->end; i += step) {
-    const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept, own, i + step);
+    const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept_index, own, i + step);
     from += floats;
     if (i + step < t->end && after.exist > 0)
       sgemm__load_result4(next, from);
@@ -282,9 +287,9 @@ SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number
   }
 }
 
-/* A block reduces one part of the rows of its groups, or of 4 columns for each lane. along_n: a literal, 1 for rows. The
-   loop is there for each epilogue, because one loop with all of them has four times the instructions for an element, and
-   the L2 delivers sums faster than they are issued. */
+/* A block reduces one part of the rows of its row groups, or of 4 columns for each thread of a row group. along_n: a
+   literal, 1 for rows. The loop is there for each epilogue, because one loop with all of them has four times the
+   instructions for an element, and the L2 delivers sums faster than they are issued. */
 SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, int along_n, float *shared, int threads) {
   sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
   const sgemm__part t = sgemm__part_of(r, along_n, &own);
@@ -299,29 +304,29 @@ SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, int along_
     SGEMM_EPILOGUES(SGEMM__X)
 #undef SGEMM__X
   }
-  sgemm__store_parts(r, along_n, t.matrix, t.part, t.kept, &own, shared, threads);
+  sgemm__store_parts(r, along_n, t.matrix, t.part, t.kept_index, &own, shared, threads);
 }
 
 /* ---- Combine parts ----------------------------------------------------------------------------------------------- */
 
 /* Combines the parts of a row or column in order; a thread has one. */
 SGEMM__DEVICE void sgemm__reduce_all_parts(const sgemm__reduction_args *r, int threads) {
-  const int64_t kept = (int64_t)sgemm__block_x() * threads + sgemm__thread(), matrix = sgemm__block_yz();
+  const int64_t kept_index = (int64_t)sgemm__block_x() * threads + sgemm__thread(), matrix = sgemm__block_yz();
   sgemm__partial a;
   int part;
   sgemm__pdl_wait();
-  if (kept >= (r->along_n ? r->gemm.m : r->gemm.n) || matrix >= r->gemm.batch)
+  if (kept_index >= (r->along_n ? r->gemm.m : r->gemm.n) || matrix >= r->gemm.batch)
     return;
   a.value = sgemm__value_of_none(r->reduction);
   a.index = SGEMM__NO_INDEX;
   for (part = 0; part < r->parts; part++) {
-    const sgemm__partial b = sgemm__load_partial(r, (matrix * r->parts + part) * r->part_stride + kept);
+    const sgemm__partial b = sgemm__load_partial(r, (matrix * r->parts + part) * r->part_stride + kept_index);
     sgemm__combine(r->reduction, &a, &b);
   }
-  sgemm__store_reduced(r, matrix, kept, &a);
+  sgemm__store_reduced(r, matrix, kept_index, &a);
 }
 
-/* ---- Multiply and reduce, without a workspace --------------------------------------------------------------------- */
+/* ---- Multiply and reduce, without a workspace -------------------------------------------------------------------- */
 
 /* Loads SGEMM__DIRECT_TILE rows (of op(A), or columns of op(B)) of SGEMM__DIRECT_K k to shared memory, k by k. Elements
    outside are zeros. rows, k: those that exist. by_row: 1 if neighbours in memory are neighbours along k. */
@@ -374,14 +379,16 @@ SGEMM__DEVICE void sgemm__multiply_direct(const sgemm__args *p, int64_t matrix, 
 }
 
 /* A block owns SGEMM__DIRECT_TILE rows, or columns, of the result, and computes all tiles along the other direction.
-   Each tile goes to shared memory, from which threads take vectors as from a slab: each group has a row of the tile, or
-   the lanes have all of its columns. sums: SGEMM__DIRECT_TILE squared floats, at least 8 for each thread. */
+   Each tile goes to shared memory, from which threads take vectors as from a slab: each row group has a row of the
+   tile, or the threads of a row group have all of its columns. sums: SGEMM__DIRECT_TILE squared floats, at least 8 for
+   each thread. */
 SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *operands, float *sums, int threads) {
   const sgemm__args *p = &r->gemm;
-  const int64_t matrix = sgemm__block_yz(), kept = (int64_t)sgemm__block_x() * SGEMM__DIRECT_TILE;
+  const int64_t matrix = sgemm__block_yz(), kept_index = (int64_t)sgemm__block_x() * SGEMM__DIRECT_TILE;
   const int64_t length = r->along_n ? p->n : p->m;
   sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
-  const int end = r->along_n ? SGEMM__DIRECT_TILE / 4 : SGEMM__DIRECT_TILE, step = r->along_n ? own.lanes : own.groups;
+  const int end = r->along_n ? SGEMM__DIRECT_TILE / 4 : SGEMM__DIRECT_TILE,
+            step = r->along_n ? own.row_threads : own.row_groups;
   sgemm__scalars scalars;
   int64_t first;
   int i;
@@ -390,10 +397,10 @@ SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *o
     return;
   scalars = sgemm__scalars_of(p);
   for (first = 0; first < length; first += SGEMM__DIRECT_TILE) {
-    const int64_t row = r->along_n ? kept : first, col = r->along_n ? first : kept;
+    const int64_t row = r->along_n ? kept_index : first, col = r->along_n ? first : kept_index;
     sgemm__multiply_direct(p, matrix, row, col, operands, sums, threads);
-    for (i = r->along_n ? own.lane : own.group; i < end; i += step) {
-      const int tile_row = r->along_n ? own.group : i, tile_col = 4 * (r->along_n ? i : own.lane);
+    for (i = r->along_n ? own.row_thread : own.row_group; i < end; i += step) {
+      const int tile_row = r->along_n ? own.row_group : i, tile_col = 4 * (r->along_n ? i : own.row_thread);
       const sgemm__result_vector at = sgemm__result_vector_at(p, matrix, row + tile_row, col + tile_col, 4);
       float vector[4];
       sgemm__load_shared4(vector, sums + tile_row * SGEMM__DIRECT_TILE + tile_col);
@@ -402,7 +409,7 @@ SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *o
     }
     sgemm__barrier();
   }
-  sgemm__store_parts(r, r->along_n, matrix, 0, kept, &own, sums, threads);
+  sgemm__store_parts(r, r->along_n, matrix, 0, kept_index, &own, sums, threads);
 }
 
 /* ---- Kernels ----------------------------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 #ifndef SGEMM_STAGES_STREAM_K_CUH
 #define SGEMM_STAGES_STREAM_K_CUH
 
-/* A work unit of a block of the stages tma and clustered: all iterations of a tile, or some of them. An iteration is BK of k, one
-   buffer of shared memory. */
+/* A work unit of a block of the stages tma and clustered: all iterations of a tile, or some of them. An iteration is BK
+   of k, one buffer of shared memory. */
 typedef struct sgemm__work_unit {
   uint32_t tile, matrix; /* number of the tile in raster order; number of its matrix in the batch */
   int begin, iterations; /* first iteration in the tile, from 0 on; number of iterations */
@@ -85,11 +85,11 @@ SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__
   return 1;
 }
 
-/* Tile descriptor: a work unit as the consumer warps need it. The producer thread publishes it in shared memory. When
-   each consumer warp computed its units itself, a 64 x 64 x 64 tile of 8700 clocks spent 720 clocks on its position in
-   C and 310 clocks on the next unit (H200, docs/notebook/tma_loop.md, "Persistent blocks"). offset is not a pointer:
-   nvcc cannot prove that a pointer from shared memory points to global memory (docs/notebook/tile_ends.md, "Sums by
-   shuffles"). */
+/* Tile descriptor: a work unit as the consumer warps need it, in shared memory. The producer thread publishes it, or a
+   consumer warp in code without a producer (sgemm__publish_unit()). When each consumer warp computed its units itself,
+   a 64 x 64 x 64 tile of 8700 clocks spent 720 clocks on its position in C and 310 clocks on the next unit (H200,
+   docs/notebook/tma_loop.md, "Persistent blocks"). offset is not a pointer: nvcc cannot prove that a pointer from
+   shared memory points to global memory (docs/notebook/tile_ends.md, "Sums by shuffles"). */
 typedef struct sgemm__tile_descriptor {
   int64_t offset; /* floats from C, or from the first partial tile, to the results of this unit */
   int partial;    /* 1: the results go to a partial tile of the workspace; 0: to C */

@@ -45,10 +45,10 @@ SGEMM__DEVICE void sgemm__report(const sgemm__tensor_args *args, uint32_t fallba
 }
 
 /* 1 if a multiplying kernel has no work. All threads of a block call it.
-     Of fp16x3: the split terms of an operand that slices share are those of full range, which computes this slice too.
-     The fallback reason stays that of the slice before.
-     Of tensor_fallback: fp16x3 has computed C, or strict fp32 will. Block 0 then writes the words that it would write
-     after its own guard. */
+     fp16x3 has no work if slices share an operand and full range has split it: full range computes this slice too. The
+     fallback reason stays that of the slice before.
+     A kernel of tensor_fallback has no work if fp16x3 has computed C or strict fp32 will. Block 0 then writes the words
+     that it would write after its own guard. */
 SGEMM__DEVICE int sgemm__tensor_has_no_work(const sgemm__tensor_args *args, int format) {
   uint32_t first;
   if (format == SGEMM_FORMAT_fp16x3)
@@ -67,15 +67,15 @@ SGEMM__DEVICE int sgemm__tensor_has_no_work(const sgemm__tensor_args *args, int 
 }
 
 /* The guard: returns the fallback reason of this format. Each block combines the flag bits of all of A and B, and block
-   0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3 beside
-   its own. The first `threads` threads of the block call it. words: 2 words of shared memory, 0 before
-   the call. found: an mbarrier at which each of these warps arrives once. */
-SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, uint32_t *words, sgemm__mbarrier *found,
-                                    int threads) {
+   0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3 beside its own. The
+   first `threads` threads of the block call it. words: 2 words of shared memory, 0 before the call. flags_combined: an
+   mbarrier at which each of these warps arrives once. */
+SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, uint32_t *words,
+                                    sgemm__mbarrier *flags_combined, int threads) {
   const sgemm__args *p = &args->gemm;
-  const int64_t blocks_k = sgemm__scale_blocks(p->k);
-  const int64_t of_a = args->a.rows / SGEMM__ROW_BLOCK * blocks_k * args->a.batch;
-  const int64_t of_b = args->b.rows / SGEMM__ROW_BLOCK * blocks_k * args->b.batch;
+  const int64_t scale_blocks = sgemm__scale_blocks(p->k);
+  const int64_t of_a = args->a.rows / SGEMM__ROW_BLOCK * scale_blocks * args->a.batch;
+  const int64_t of_b = args->b.rows / SGEMM__ROW_BLOCK * scale_blocks * args->b.batch;
   uint32_t a = 0, b = 0, fallback_reason;
   int64_t i;
   for (i = sgemm__thread(); i < of_a; i += threads)
@@ -86,8 +86,8 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, 
   sgemm__or_shared(words + 1, b);
   sgemm__warp_barrier();
   if (sgemm__thread() % 32 == 0)
-    sgemm__mbarrier_arrive(found);
-  sgemm__mbarrier_wait(found, 0);
+    sgemm__mbarrier_arrive(flags_combined);
+  sgemm__mbarrier_wait(flags_combined, 0);
   fallback_reason = sgemm__fallback_reason(words[0], words[1]);
   if (sgemm__thread() == 0 && sgemm__block_x() == 0) {
     *args->guard_word = fallback_reason;
@@ -136,15 +136,17 @@ SGEMM__DEVICE sgemm__k_block_source sgemm__k_block_source_at(const sgemm__tensor
                                                              const sgemm__tensor_unit *unit) {
   const sgemm__args *p = &args->gemm;
   const int row_bytes = SGEMM__ROW_BYTES(sgemm__terms(s->format)), k_blocks_per_scale = SGEMM__SCALE_K / SGEMM__K_BLOCK;
-  const int64_t k_blocks = SGEMM__K_BLOCKS(p->k), blocks_k = sgemm__scale_blocks(p->k);
+  const int64_t k_blocks = SGEMM__K_BLOCKS(p->k), scale_blocks = sgemm__scale_blocks(p->k);
   const int64_t a_batch = args->a.batch > 1 ? unit->batch : 0, b_batch = args->b.batch > 1 ? unit->batch : 0;
   sgemm__k_block_source from;
   from.k_block = unit->begin;
   from.end = unit->end;
   from.a = (const char *)args->a.data + ((a_batch * k_blocks + unit->begin) * args->a.rows + unit->row) * row_bytes;
   from.b = (const char *)args->b.data + ((b_batch * k_blocks + unit->begin) * args->b.rows + unit->col) * row_bytes;
-  from.a_scales = args->a.scales + (a_batch * blocks_k + unit->begin / k_blocks_per_scale) * args->a.rows + unit->row;
-  from.b_scales = args->b.scales + (b_batch * blocks_k + unit->begin / k_blocks_per_scale) * args->b.rows + unit->col;
+  from.a_scales = args->a.scales + (a_batch * scale_blocks + unit->begin / k_blocks_per_scale) * args->a.rows +
+                  unit->row;
+  from.b_scales = args->b.scales + (b_batch * scale_blocks + unit->begin / k_blocks_per_scale) * args->b.rows +
+                  unit->col;
   from.b_before = from.b_scales;
   return from;
 }
@@ -173,7 +175,7 @@ SGEMM__DEVICE void sgemm__k_block_source_advance(const sgemm__tensor_args *args,
 SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, const float *before) {
   const uint32_t differ = sgemm__vectors_differ(now, before, columns / 4);
   const int own = sgemm__thread() % 4 * 4;
-  float to[4], of[4];
+  float new_scale[4], old_scale[4];
   int g, j;
   if (differ == 0)
     return;
@@ -181,12 +183,12 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
   for (g = 0; g < columns / 16; g++) {
     if ((differ >> 4 * g & 15) == 0)
       continue;
-    sgemm__load_shared4(to, now + g * 16 + own);
-    sgemm__load_shared4(of, before + g * 16 + own);
+    sgemm__load_shared4(new_scale, now + g * 16 + own);
+    sgemm__load_shared4(old_scale, before + g * 16 + own);
     SGEMM__UNROLL
     for (j = 0; j < 8; j++) {
       const int col = j / 4 * 2 + j % 2;
-      acc[g * 8 + j] *= sgemm__float_of(0x3f800000 + sgemm__bits_of(of[col]) - sgemm__bits_of(to[col]));
+      acc[g * 8 + j] *= sgemm__float_of(0x3f800000 + sgemm__bits_of(old_scale[col]) - sgemm__bits_of(new_scale[col]));
     }
   }
 }

@@ -33,13 +33,13 @@ SGEMM__DEVICE void sgemm__copy_k_block(const sgemm__tensor_args *args, const sge
    shared memory. */
 SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, int format, float *tiles) {
   uint32_t *words = (uint32_t *)tiles;
-  sgemm__mbarrier *found = (sgemm__mbarrier *)(tiles + 4);
+  sgemm__mbarrier *flags_combined = (sgemm__mbarrier *)(tiles + 4);
   if (sgemm__thread() == 0) {
     words[0] = words[1] = 0;
-    sgemm__mbarrier_init(found, SGEMM__TENSOR_THREADS_mma / 32);
+    sgemm__mbarrier_init(flags_combined, SGEMM__TENSOR_THREADS_mma / 32);
   }
   sgemm__barrier();
-  return sgemm__guard(args, format, words, found, SGEMM__TENSOR_THREADS_mma);
+  return sgemm__guard(args, format, words, flags_combined, SGEMM__TENSOR_THREADS_mma);
 }
 
 /* The body of the engine mma: 8 warps, each with 64 rows and WN columns. B's fragments of a k-block are kept in

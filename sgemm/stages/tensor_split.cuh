@@ -66,7 +66,7 @@ enum {
 enum { SGEMM__SPREAD_MIN = 4 };
 
 /* The fallback reason, SGEMM_GUARD_* bits, from the flag bits of all of A and of all of B. 0: tensor cores compute C.
-   docs/stages/tensor.md, "The guard", derives the conditions. */
+   docs/stages/tensor.md, "The guard", has the reasons for the first three conditions. */
 SGEMM__DEVICE uint32_t sgemm__fallback_reason(uint32_t a, uint32_t b) {
   uint32_t fallback_reason = 0;
   int i, a_low = 28, a_high = -1, b_low = 28, b_high = -1;
@@ -86,8 +86,15 @@ SGEMM__DEVICE uint32_t sgemm__fallback_reason(uint32_t a, uint32_t b) {
     fallback_reason |= SGEMM_GUARD_SPREAD;
   if ((a & SGEMM__FLAG_INEXACT && b & SGEMM__FLAG_SINGLE) || (b & SGEMM__FLAG_INEXACT && a & SGEMM__FLAG_SINGLE))
     fallback_reason |= SGEMM_GUARD_SPARSE;
-  /* The accumulators hold sums divided by the current block scales of B. Their exponents reach the highest exponent of
-     A plus 16 + 24 for k up to 2^24, plus the largest ratio of two of B's block scales. */
+  /* The accumulators hold sums divided by the current block scales of B. `moves` bounds the ratio of two of B's block
+     scales, as an exponent. The largest elements of A's rows have exponents from 10 a_low - 150 to 10 a_high - 141.
+       86    A product is below 2^16 times A's largest power of two, because a scaled element of B is below 2^15. With
+             2^24 of k and the ratio, a sum is below 2^(exponent + 16 + 24 + moves). 86 = 127 - (16 + 24) - 1: sums stay
+             below 2^126, a factor of 2 below the largest power of two in fp32, 2^127.
+       -120  The product of the largest elements of two rows, after a rescale, is at least 2^-120. Sums below 2^-126 are
+             subnormal; their roundings, up to 2^-150, are then 2^-30 of this product.
+       119   sgemm__rescale() needs the ratio as a normal number, so `moves` is at most 126. It is 9, 19, 29 and so on;
+             119 is the last of these below 126. */
   if (a_high >= 0 && b_high >= 0) {
     const int moves = 10 * (b_high - b_low) + 9; /* largest ratio of two of B's block scales, as an exponent */
     if (10 * a_high - 141 + moves > 86 || 10 * a_low - 150 - moves < -120 || moves > 119)

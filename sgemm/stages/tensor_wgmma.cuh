@@ -43,16 +43,17 @@ SGEMM__DEVICE void sgemm__produce_k_blocks(const sgemm__tensor_args *args, const
 }
 
 /* Initializes the mbarriers and the words of shared memory. words[0], words[1]: for the guard. words[2]: *stop of the
-   producer. full, empty: one mbarrier per buffer. found: an mbarrier for the guard. */
+   producer. full, empty: one mbarrier per buffer. flags_combined: an mbarrier for the guard. */
 SGEMM__DEVICE void sgemm__init_wgmma_barriers(const sgemm__tensor_shape *s, sgemm__mbarrier *full,
-                                              sgemm__mbarrier *empty, sgemm__mbarrier *found, uint32_t *words) {
+                                              sgemm__mbarrier *empty, sgemm__mbarrier *flags_combined,
+                                              uint32_t *words) {
   if (sgemm__thread() < 3)
     words[sgemm__thread()] = 0;
   if (sgemm__thread() == 0)
-    sgemm__mbarrier_init(found, 8); /* 8 consumer warps */
+    sgemm__mbarrier_init(flags_combined, SGEMM__CONSUMER_WARPS);
   if (sgemm__thread() < s->bufs) {
     sgemm__mbarrier_init(full + sgemm__thread(), 1);
-    sgemm__mbarrier_init(empty + sgemm__thread(), 8); /* 8 consumer warps */
+    sgemm__mbarrier_init(empty + sgemm__thread(), SGEMM__CONSUMER_WARPS);
   }
   sgemm__mbarrier_init_fence();
   sgemm__barrier();
@@ -121,18 +122,18 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
   const int buffer = SGEMM__BUFFER_BYTES(s->BM, s->BN, terms);
   const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32, warpgroup = warp / 4;
   char *shared = (char *)tiles;
-  sgemm__mbarrier *empty = full + s->bufs, *found = empty + s->bufs;
+  sgemm__mbarrier *empty = full + s->bufs, *flags_combined = empty + s->bufs;
   int64_t w, c;
   int i = 0, parity = 0, h, j;
-  sgemm__init_wgmma_barriers(s, full, empty, found, words);
-  if (warp >= 8) {
+  sgemm__init_wgmma_barriers(s, full, empty, flags_combined, words);
+  if (warp >= SGEMM__CONSUMER_WARPS) {
     sgemm__setmaxnreg_tensor_producer();
-    if (sgemm__thread() == 8 * 32)
+    if (sgemm__thread() == 32 * SGEMM__CONSUMER_WARPS)
       sgemm__produce_k_blocks(args, s, shared, full, empty, words + 2);
     return;
   }
   sgemm__setmaxnreg_tensor_consumer();
-  if (sgemm__guard(args, s->format, words, found, 256) != 0) {
+  if (sgemm__guard(args, s->format, words, flags_combined, 32 * SGEMM__CONSUMER_WARPS) != 0) {
     /* The block must not exit before the copies in flight have completed. *stop then ends the producer. */
     const int64_t filled = sgemm__buffers_in_flight(args, s);
     for (j = 0; j < s->bufs && j < filled; j++)

@@ -18,8 +18,9 @@ SGEMM__DEVICE void sgemm__consumer_addresses(const sgemm__shape *s, sgemm__addre
   sgemm__lane_addresses(s, 1, b_offset, s->TN, lanes_b);
 }
 
-/* Sums the results of a work unit and stores them to C or to a partial tile. Sliced-K variants sum in the buffer that
-   the main loop read last, the one before buffer i, and arrive at its mbarrier `empty` afterwards. */
+/* Sums the results of a work unit and stores them to C or to a partial tile. Sliced-K variants sum in shared memory, in
+   the buffer before buffer i, which the main loop read last (clustered: in the first buffer). Then they arrive at the
+   mbarrier `empty` of the buffer that was read last. */
 SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__shape *s, float *shared, int i,
                                      sgemm__mbarrier *empty, const sgemm__tile_descriptor *descriptor, float *acc) {
   const sgemm__args *p = &args->gemm;
@@ -88,17 +89,17 @@ SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__
 /* The body of the stage tma. One or two consumer warpgroups multiply. In code for sm_90a one thread of a further
    warpgroup, the producer, issues the copies; in other code the consumer warps take turns (sgemm__refill()). Variants
    with one consumer warpgroup have two blocks on an SM. Copies and consumers synchronize by two mbarriers per buffer:
-   the bytes of the copies complete `full`; each consumer warp arrives at `empty` when the buffer's last fragments are in
-   its registers. The main loop has no barrier among consumer warps and executes little but fragment loads and FMAs. A
-   step of the loop multiplies 32 k, in 8 groups of four k; a lane multiplies one k of each group. While a group is
+   the bytes of the copies complete `full`; each consumer warp arrives at `empty` when the buffer's last fragments are
+   in its registers. The main loop has no barrier among consumer warps and executes little but fragment loads and FMAs.
+   A step of the loop multiplies 32 k, in 8 groups of four k; a lane multiplies one k of each group. While a group is
    multiplied, the fragments of the next group load, also from the next buffer and for the next tile.
      Measured choices (docs/notebook/tma_loop.md, "The slots of the loop", and docs/notebook/tile_ends.md, "Sums by
      shuffles"): a step has 32 k, because longer code misses the instruction cache; the change of buffers is among the
-     FMAs of a buffer's last group; `firsts` rows are multiplied before the loads; with b_first B's fragments load
-     before A's. Addresses are computed after setmaxnreg, because ptxas spills values that are live across it. The main
-     loop is not a function of its own, because its SASS would then differ. Without a producer a warp arrives at `empty`
-     after the first group of the next buffer, where no load is in flight, and refills a buffer at the head of a step,
-     where the code branches anyway (docs/notebook/sm90.md). */
+     FMAs of a buffer's last group; rows_before_loads rows are multiplied before the loads; with b_first B's fragments
+     load before A's. Addresses are computed after setmaxnreg, because ptxas spills values that are live across it. The
+     main loop is not a function of its own, because its SASS would then differ. Without a producer a warp arrives at
+     `empty` after the first group of the next buffer, where no load is in flight, and refills a buffer at the head of a
+     step, where the code branches anyway (docs/notebook/sm90.md). */
 SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s, const sgemm__tensor_map *map_a,
                               const sgemm__tensor_map *map_b, float *shared, sgemm__mbarrier *full,
                               sgemm__tile_descriptor *descriptors, sgemm__unit_copies *copies, float *acc, float *a,
@@ -109,8 +110,9 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
   const int producer = SGEMM__HAS_SM90A, warp = producer ? 0 : sgemm__warp();
   sgemm__mbarrier *empty = full + s->bufs;
   int i = 0, q, parity = 0, steps; /* i: buffer that is read; parity: parity of its phase */
-  int turn = 0, left = 0; /* without a producer: 1 if the warp refills a buffer before its next step; 1 if it has not
-                             arrived at `empty` of the buffer before yet */
+  /* Without a producer. refills: 1 if the warp refills a buffer before its next step. owes_arrival: 1 if it has not
+     arrived at `empty` of the buffer before yet. */
+  int refills = 0, owes_arrival = 0;
   uint32_t index;
   if (!producer)
     sgemm__publish_first_units(args, s, descriptors, copies);
@@ -123,7 +125,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
     if (sgemm__thread() / 32 == threads / 32 && sgemm__elect_one())
       sgemm__produce_tiles(args, s, map_a, map_b, shared, full, empty, descriptors);
   } else {
-    const int b_first = threads == 256 && s->b_k_major, firsts = s->b_k_major ? 0 : s->TM / 2;
+    const int b_first = threads == 256 && s->b_k_major, rows_before_loads = s->b_k_major ? 0 : s->TM / 2;
     const int groups = SGEMM__BOX / 4;                                 /* groups of four k in a step */
     const int bytes_a = groups * 128 * (s->a_k_major ? s->BM / 8 : 4); /* bytes of a step in a buffer */
     const int bytes_b = groups * 128 * (s->b_k_major ? s->BN / 8 : 4);
@@ -151,22 +153,22 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
       const int all = descriptor->steps, odd = sgemm__skips_half_steps(s) ? all % 2 : 0;
       for (steps = all; steps > 0; steps--) {
         const int ends = sgemm__ends_buffer(s, steps, odd);
-        if (!producer && SGEMM__UNLIKELY(turn))
+        if (!producer && SGEMM__UNLIKELY(refills))
           sgemm__refill(s, map_a, map_b, shared, full, copies, i, parity, index,
                         (all - steps) / sgemm__steps_in_buffer(s));
         SGEMM__UNROLL
         for (q = 0; q < groups; q++) {
           const int now = q % 2, next = (q + 1) % groups;
-          sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, firsts, s->TN, 1);
+          sgemm__multiply_fragments(acc, a + now * s->TM, 1, b + now * s->TN, 1, rows_before_loads, s->TN, 1);
           if (next == 0 && ends) {
-            left = !producer && (s->slice_k == 4 || steps > 1);
+            owes_arrival = !producer && (s->slice_k == 4 || steps > 1);
             if (producer) {
               sgemm__fence_proxy_async();
               sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4 || steps > 1); /* else sgemm__store_unit() does */
             }
             i = i + 1 < s->bufs ? i + 1 : 0;
             parity ^= i == 0;
-            turn = !producer && warp == i;
+            refills = !producer && warp == i;
             from_a = from_b = sgemm__address_of(shared + i * buffer);
             if (sgemm__skips_half_steps(s) && steps == 2) {
               from_a += bytes_a;
@@ -174,29 +176,29 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
             }
             sgemm__mbarrier_wait(full + i, parity);
           } else if (next == 0) {
-            turn = 0;
+            refills = 0;
             from_a += bytes_a;
             from_b += bytes_b;
           }
           if (sgemm__unconditional_prefetch(1) || next > 0 || steps > 1 || after->rows > 0)
             sgemm__load_lane_fragments(s, b_first, from_a, from_b, lanes_a, lanes_b, next, a + (1 - now) * s->TM,
                                        b + (1 - now) * s->TN);
-          sgemm__multiply_fragments(acc + firsts * s->TN, a + now * s->TM + firsts, 1, b + now * s->TN, 1,
-                                    s->TM - firsts, s->TN, 1);
+          sgemm__multiply_fragments(acc + rows_before_loads * s->TN, a + now * s->TM + rows_before_loads, 1,
+                                    b + now * s->TN, 1, s->TM - rows_before_loads, s->TN, 1);
           if (!producer && q == 0) {
             sgemm__fence_proxy_async();
-            sgemm__mbarrier_arrive_warp(empty + (i > 0 ? i - 1 : s->bufs - 1), left);
-            left = 0;
+            sgemm__mbarrier_arrive_warp(empty + (i > 0 ? i - 1 : s->bufs - 1), owes_arrival);
+            owes_arrival = 0;
           }
         }
       }
       if (s->cluster_split_k ? all == 0 : p->k == 0) { /* this unit used one buffer */
-        if (!producer && turn)
+        if (!producer && refills)
           sgemm__refill(s, map_a, map_b, shared, full, copies, i, parity, index, 0);
         sgemm__mbarrier_arrive_warp(empty + i, s->slice_k == 4);
         i = i + 1 < s->bufs ? i + 1 : 0;
         parity ^= i == 0;
-        turn = !producer && warp == i;
+        refills = !producer && warp == i;
         sgemm__mbarrier_wait(full + i, parity);
       }
       sgemm__align_accumulators(p, s, shared, acc);
@@ -246,6 +248,10 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
    cluster: see sgemm__work_unit_of() and sgemm__reduce_cluster_rows(). */
 #define SGEMM__KERNEL_clustered(...) SGEMM__KERNEL_tma(__VA_ARGS__)
 #define SGEMM__DECLARE_clustered(name) SGEMM__DECLARE_TMA(name)
-#define SGEMM__RULES_clustered(name) SGEMM__RULES_tma(name)
+/* sgemm__reduce_cluster_rows() stores one row at a time. In variants with two consumer warpgroups
+   sgemm__store_lane_rows() needs two: it exchanges elements of unaligned rows. */
+#define SGEMM__RULES_clustered(name)                                                                                   \
+  SGEMM__RULES_tma(name)                                                                                               \
+      SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slice_k) == 128, "clustered has one consumer warpgroup", name)
 
 #endif /* SGEMM_STAGES_TMA_CUH */

@@ -32,7 +32,7 @@ SGEMM__DEVICE void sgemm__init_tma_barriers(const sgemm__shape *s, sgemm__mbarri
   sgemm__barrier();
 }
 
-/* ---- Copies by a producer: code for sm_90a ------------------------------------------------------------------------ */
+/* ---- Copies by a producer: code for sm_90a ----------------------------------------------------------------------- */
 
 /* The producer, one thread. For each work unit of the block it publishes a tile descriptor and, for each iteration,
    fills one buffer with the tiles of A and B as soon as the buffer is empty. A unit with k = 0 uses one buffer and no
@@ -56,12 +56,13 @@ SGEMM__DEVICE void sgemm__produce_tiles(const sgemm__tma_args *args, const sgemm
     const int matrix_a = p->stride_a != 0 ? (int)unit.matrix : 0, matrix_b = p->stride_b != 0 ? (int)unit.matrix : 0;
     /* half: first k of the iteration whose second half is left out; -1: none is. */
     const int half = sgemm__skips_last_half(args, s, &unit) ? (unit.begin + unit.iterations - 1) * s->BK : -1;
-    int k = unit.begin * s->BK, left = unit.iterations;
+    int k = unit.begin * s->BK, iterations_left = unit.iterations;
     sgemm__publish(args, s, &unit, descriptors + index % SGEMM__DESCRIPTORS);
-    while (left > 0) { /* the loop over buffers inside is short: its instructions use issue slots beside the FMAs */
-      const int end = left < s->bufs - i ? i + left : s->bufs;
+    /* The loop over buffers inside is short: its instructions use issue slots beside the FMAs. */
+    while (iterations_left > 0) {
+      const int end = iterations_left < s->bufs - i ? i + iterations_left : s->bufs;
       float *into = shared + i * buffer;
-      left -= end - i;
+      iterations_left -= end - i;
       SGEMM__UNROLL_BY(1)
       for (; i < end; i++) {
         const int from = sgemm__skips_half_steps(s) && k == half
@@ -89,7 +90,7 @@ SGEMM__DEVICE void sgemm__produce_tiles(const sgemm__tma_args *args, const sgemm
   sgemm__mbarrier_arrive(full + i);
 }
 
-/* ---- Copies by the consumer warps: code for sm_90 without the letter, and for later GPUs -------------------------- */
+/* ---- Copies by the consumer warps: code for sm_90 without the letter, and for later GPUs ------------------------- */
 
 /* Publishes work unit number `index` of the block, or that there is none. One thread for each unit: before the main
    loop, warp w publishes unit w < bufs; as unit u begins, warp u % warps publishes unit u + bufs.
@@ -97,7 +98,8 @@ SGEMM__DEVICE void sgemm__produce_tiles(const sgemm__tma_args *args, const sgemm
    least one buffer: when a warp begins unit u, the unit's first buffer has been filled, so all warps have left the one
    that was filled bufs buffers before, which belongs to unit u - bufs or a later one. No warp needs earlier units.
      A warp that issues copies of unit u + bufs sees it: it issues them bufs - 2 buffers ahead, as it begins a buffer of
-   unit u + 2 or a later one, and has waited until all warps had left the buffer two before, in unit u or a later one. */
+   unit u + 2 or a later one, and has waited until all warps had left the buffer two before, in unit u or a later
+   one. */
 SGEMM__DEVICE void sgemm__publish_unit(const sgemm__tma_args *args, const sgemm__shape *s, uint32_t index,
                                        sgemm__tile_descriptor *descriptors, sgemm__unit_copies *copies) {
   const sgemm__args *p = &args->gemm;

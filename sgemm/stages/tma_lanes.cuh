@@ -142,9 +142,9 @@ SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int
   }
 }
 
-/* C <- alpha * sums + beta * C for `count` rows, an even number, from row `first` on of a lane's 8 rows of 4 columns.
-   acc: the sums of these rows. In a kernel that applies the epilogue, p->epilogue.vec_n is the element for the tile's
-   first column.
+/* C <- alpha * sums + beta * C for `count` rows from row `first` on of a lane's 8 rows of 4 columns. count is even
+   where the lanes exchange elements, because an exchange takes two rows. acc: the sums of these rows. In a kernel that
+   applies the epilogue, p->epilogue.vec_n is the element for the tile's first column.
      beta = 0, the usual case, has code of its own without loads of C. Shorter epilogue code saves instruction-cache
      misses (docs/notebook/tile_ends.md, "Prologue and epilogue code").
      Unaligned rows: C is stored element by element, and each store of a warp would write 4 bytes to each of 32 sectors.
@@ -205,9 +205,9 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
   }
 }
 
-/* Adds rows `first` to first + count - 1 of a lane's 8 rows of 4 columns over the blocks of a cluster, in ascending order
-   of ranks, and stores them to C. Each block adds and stores the rows whose number is its rank modulo the cluster size.
-   sums: 8 rows of 128 floats for each warp, in shared memory that nothing else uses. */
+/* Adds rows `first` to first + count - 1 of a lane's 8 rows of 4 columns over the blocks of a cluster, in ascending
+   order of ranks, and stores them to C. Each block adds and stores the rows whose number is its rank modulo the cluster
+   size. sums: 8 rows of 128 floats for each warp, in shared memory that nothing else uses. */
 SGEMM__DEVICE void sgemm__reduce_cluster_rows(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                               int first, int count, float *sums, float *acc) {
   const uint32_t cluster_k = sgemm__cluster_size();
