@@ -10,6 +10,7 @@
 #include "examples/npy.h"
 #include "sgemm.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <time.h>
 
@@ -52,6 +53,15 @@ static int mode_of(const char *name) {
   fail("--mode %s: neither strict nor tensor nor full", name);
 }
 
+/* The whole number above 0 that an option has as its value. */
+static int whole(const char *option, const char *value) {
+  char *end;
+  const long number = strtol(value, &end, 10);
+  if (end == value || *end != '\0' || number < 1 || number > INT_MAX)
+    fail("%s %s: not a whole number above 0", option, value);
+  return (int)number;
+}
+
 static options parse(char **argv) {
   options o = {NULL, NULL, NULL, NULL, SGEMM_STRICT, 0};
   for (argv++; *argv != NULL; argv++) {
@@ -73,11 +83,9 @@ static options parse(char **argv) {
     else if (strcmp(*argv, "--mode") == 0)
       o.mode = mode_of(value);
     else if (strcmp(*argv, "--repeat") == 0)
-      o.repeat = atoi(value);
+      o.repeat = whole(*argv, value);
     else
       fail("%s: unknown option; nearest --help lists them", *argv);
-    if (strcmp(*argv, "--repeat") == 0 && o.repeat < 1)
-      fail("--repeat %s: not a number above 0", value);
     argv++;
   }
   if (o.points == NULL || o.indices == NULL)

@@ -302,8 +302,8 @@ static inline int npy_read(FILE *file, npy_array *a, char *error) {
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 /* Writes elements of `bytes` bytes and of a type that `descr` names, in the array's shape and order, in format version
-   1.0, with the data at a multiple of 64 bytes. Returns 0, or -1 with errno set. An error in the last bytes shows only in
-   fclose(). */
+   1.0, with the data at a multiple of 64 bytes. Returns 0, or -1 with errno set. An error in the last bytes shows only
+   in fclose(). */
 static inline int npy_write_as(FILE *file, const npy_array *a, const char *descr, const void *data, size_t bytes) {
   char shape[NPY_SHAPE], header[NPY_SHAPE + 64];
   const size_t count = (size_t)npy_count(a->dims, a->shape);

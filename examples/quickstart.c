@@ -1,5 +1,5 @@
-/* quickstart.c: multiplies two small matrices on a GPU and prints the result. Compiled with -Icpu/runtime in place of the
-   CUDA toolkit's headers, it runs on the CPU model. */
+/* quickstart.c: multiplies two small matrices on a GPU and prints the result. Compiled with -Icpu/runtime in place of
+   the CUDA toolkit's headers, it runs on the CPU model. */
 #include <cuda_runtime.h>
 
 #include "sgemm.h"

@@ -25,13 +25,20 @@ of_gpu=$(((processes + GPUS - 1) / GPUS))
 export SGEMM_BLAS_MEMORY=${SGEMM_BLAS_MEMORY:-$(awk "BEGIN { print 0.8 * ${gib:-0} / $of_gpu }")} # 0: the default
 export SGEMM_BLAS_THRESHOLD=${SGEMM_BLAS_THRESHOLD:-0} SGEMM_BLAS_INTENSITY=${SGEMM_BLAS_INTENSITY:-0} SGEMM_BLAS_REPORT=1
 
+# failed NAME OUTPUT: ends the script with what a failed psgemm printed.
+failed() {
+  printf 'run.sh: psgemm failed %s:\n%s\n' "$1" "$2" >&2
+  exit 1
+}
+
 # psgemm ARGUMENT...: without the adapter, and with it.
 psgemm() {
   local without with
-  without=$("$here/mpi/bin/mpirun" -n "$processes" "$here/psgemm" "$@")
+  without=$("$here/mpi/bin/mpirun" -n "$processes" "$here/psgemm" "$@") || failed "without the adapter" "$without"
   echo "without the adapter: $without"
   with=$("$here/mpi/bin/mpirun" -n "$processes" bash -c \
-    'export CUDA_VISIBLE_DEVICES=$((OMPI_COMM_WORLD_LOCAL_RANK % GPUS)) LD_PRELOAD=$ADAPTER; exec "$@"' - "$here/psgemm" "$@")
+    'export CUDA_VISIBLE_DEVICES=$((OMPI_COMM_WORLD_LOCAL_RANK % GPUS)) LD_PRELOAD=$ADAPTER; exec "$@"' - "$here/psgemm" "$@") ||
+    failed "with the adapter" "$with"
   echo "with the adapter:    $with"
   if [[ " $* " == *" --integers "* && ${without##* } != "${with##* }" ]]; then
     echo "run.sh: the checksums differ" >&2

@@ -1,9 +1,10 @@
 /* summa.c: one matrix multiplication on several GPUs by SUMMA; summa --help lists the options.
 
    C = A B, all row-major, on a grid of p x q ranks. Each rank has one block of A, of B and of C, and C does not move. k
-   is cut into panels. For each panel the rank with these columns of A broadcasts them along its row of the grid, and the
-   rank with these rows of B broadcasts them along its column. Each rank multiplies the two and adds the product to its
-   block of C. There are two buffers for panels: a copy stream brings the next panel while the present one is multiplied.
+   is cut into panels. For each panel the rank with these columns of A broadcasts them along its row of the grid, and
+   the rank with these rows of B broadcasts them along its column. Each rank multiplies the two and adds the product to
+   its block of C. There are two buffers for panels: a copy stream brings the next panel while the present one is
+   multiplied.
 
    summa.h has the functions that move panels and start ranks. docs/summa.md has the arithmetic. */
 #define _POSIX_C_SOURCE 200809L /* alarm(), clock_gettime(), sched_yield() */
@@ -62,8 +63,8 @@ static void end_late(int number) {
   _exit(2);
 }
 
-/* Starts the time of end_late() again, for all ranks of the process. A wait of --timeout ends before it, with a sentence
-   that says what was waited for. */
+/* Starts the time of end_late() again, for all ranks of the process. A wait of --timeout ends before it, with a
+   sentence that says what was waited for. */
 static void start_time(double timeout) { alarm((unsigned)timeout + 10); }
 static void stop_time(void) { alarm(0); }
 
@@ -152,9 +153,9 @@ static int multiply(summa_rank *rank, const product *x, block *own, const panel 
          cuda(rank, "cudaEventRecord", cudaEventRecord(own->used[slot], own->multiply));
 }
 
-/* C = A B. While a panel is multiplied, the next one is brought. The host is at most two panels ahead of the GPU, because
-   multiply() waits for the panel before in its buffers; so an error is seen soon, and the queues of the GPU stay short.
-   A and B are only read. After an error C is undefined. */
+/* C = A B. While a panel is multiplied, the next one is brought. The host is at most two panels ahead of the GPU,
+   because multiply() waits for the panel before in its buffers; so an error is seen soon, and the queues of the GPU
+   stay short. A and B are only read. After an error C is undefined. */
 static int summa(summa_rank *rank, const product *x, block *own) {
   panel next = panel_at(x, 0);
   int slot = 0;

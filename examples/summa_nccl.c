@@ -1,6 +1,6 @@
-/* summa_nccl.c: the transport of summa.h by ncclBroadcast() between GPUs. Without SUMMA_MPI the ranks are threads of one
-   process, and ncclCommInitAll() connects them. With SUMMA_MPI=1 each rank is a process. MPI carries the id by which the
-   processes find each other. */
+/* summa_nccl.c: the transport of summa.h by ncclBroadcast() between GPUs. Without SUMMA_MPI the ranks are threads of
+   one process, and ncclCommInitAll() connects them. With SUMMA_MPI=1 each rank is a process. MPI carries the id by
+   which the processes find each other. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime() */
 
 #include "examples/summa.h"

@@ -1,6 +1,6 @@
-/* summa_peer.c: the transport of summa.h between GPUs of one process. Each rank copies the panel that it needs out of the
-   block of the root. The copy engines of the GPUs do that, so the multiplications keep all SMs. Blocks of A and B do not
-   change, so a copy waits for no other rank. */
+/* summa_peer.c: the transport of summa.h between GPUs of one process. Each rank copies the panel that it needs out of
+   the block of the root. The copy engines of the GPUs do that, so the multiplications keep all SMs. Blocks of A and B
+   do not change, so a copy waits for no other rank. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime() */
 
 #include "examples/summa.h"

@@ -51,8 +51,8 @@ void summa_each(summa_rank *ranks, int count, void (*body)(summa_rank *rank)) {
   free(threads);
 }
 
-/* The first caller sets `largest`. The second barrier keeps the first caller of the next call from doing so before all have
-   read it. */
+/* The first caller sets `largest`. The second barrier keeps the first caller of the next call from doing so before all
+   have read it. */
 double summa_max(double x) {
   double result;
   pthread_mutex_lock(&lock);

@@ -18,6 +18,16 @@ says "no GPU" "random_calls: measure: needs a GPU" measure "$work/times.csv" --c
 says "no such file" "random_calls: $work/none.csv: No such file or directory" report "$work/none.csv"
 echo "m,n,k" > "$work/empty.csv"
 says "a file without times" "random_calls: $work/empty.csv: no measured calls" report "$work/empty.csv"
+printf 'm,n,k,batch,op,lda,ldb,ldc,beta\n64,64,64,1,NN,64,64,64,0\n\n64,32,16,2,TT,64,16,33,0.5\n' > "$work/listed.csv"
+says "listed calls" "random_calls: measure: needs a GPU" measure "$work/times.csv" --calls "$work/listed.csv"
+for line in 64,64,64,0,NN,64,64,64,0 64,64,64,-1,NN,64,64,64,0 0,64,64,1,NN,64,64,64,0 64,64,64,1,NX,64,64,64,0 \
+  64,64,64,1,NN,64,64,64 64,64,64,1,NN,63,64,64,0 64,64,64,1,NT,64,63,64,0 64,64,64,1,NN,64,64,63,0 \
+  64,64,64,1,NN,64,64,64,nan 16384,16384,64,1,NN,64,16384,16384,0 64,64,64,99999999,NN,64,64,64,0 words; do
+  { cat "$work/listed.csv" && echo "$line" && echo 8,8,8,1,NN,8,8,8,0; } > "$work/wrong_calls.csv"
+  says "a wrong call: $line" "random_calls: $work/wrong_calls.csv, line 5: no call: m, n, k, batch, op, lda, ldb, ldc and beta, each operand of at most 100663296 floats" \
+    measure "$work/times.csv" --calls "$work/wrong_calls.csv"
+done
+says "a call without times" "random_calls: $work/listed.csv, line 2: no measured calls" report "$work/listed.csv"
 
 # ---- Drawn calls -----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
-/* accuracy: tests whether the tensor modes are as accurate as fp32. It multiplies the inputs of tools/accuracy_data.h in
-   all modes and by cuBLAS, and judges the errors by the rules of tools/accuracy_rule.h. Without a GPU it runs small
+/* accuracy: tests whether the tensor modes are as accurate as fp32. It multiplies the inputs of tools/accuracy_data.h
+   in all modes and by cuBLAS, and judges the errors by the rules of tools/accuracy_rule.h. Without a GPU it runs small
    sizes on the CPU model and compares them with a chain of FMAs. tools/pictures.py accuracy draws the CSV. */
 #define _POSIX_C_SOURCE 200809L /* isatty(), chdir() */
 
@@ -109,11 +109,14 @@ static int parse(options *o, int argc, char **argv) {
     if (value == NULL)
       return accuracy_fail("the option needs a value", name);
     i++;
-    if (strcmp(name, "--m") == 0)
-      o->m = parse_whole(value, 16384);
-    else if (strcmp(name, "--n") == 0)
-      o->n = parse_whole(value, 16384);
-    else
+    if (strcmp(name, "--m") == 0 || strcmp(name, "--n") == 0) {
+      const int m = name[2] == 'm';
+      const int64_t size = parse_whole(value, 16384);
+      if (size < 8)
+        return accuracy_fail(m ? "--m is a whole number from 8 to 16384" : "--n is a whole number from 8 to 16384",
+                             value);
+      *(m ? &o->m : &o->n) = size;
+    } else
       *(name[2] == 'k'   ? &depths
         : name[2] == 's' ? &seeds
         : name[2] == 'i' ? &inputs
@@ -121,8 +124,6 @@ static int parse(options *o, int argc, char **argv) {
                          : &o->csv) = value;
   }
   request_init(&o->request, quick);
-  if (o->m < 8 || o->n < 8)
-    return accuracy_fail("--m and --n are whole numbers from 8 to 16384", "another was given");
   if (depths != NULL && !parse_depths(&o->request, depths))
     return accuracy_fail("--k is a list of up to 16 whole numbers from 1 to 1048576", depths);
   if (seeds != NULL && (o->request.seeds = (int)parse_whole(seeds, SEEDS_MOST)) == 0)

@@ -1,5 +1,5 @@
-/* accuracy_model.h: the references without a GPU: the product in double; a chain of fp32 FMAs along k in place of cuBLAS
-   SGEMM; and in place of TF32 a chain of FMAs on the upper 19 bits of the operands. */
+/* accuracy_model.h: the references without a GPU: the product in double; a chain of fp32 FMAs along k in place of
+   cuBLAS SGEMM; and in place of TF32 a chain of FMAs on the upper 19 bits of the operands. */
 #ifndef ACCURACY_MODEL_H
 #define ACCURACY_MODEL_H
 

@@ -89,8 +89,8 @@ static inline sgemm_format format_of(int mode) {
   return mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
 }
 
-/* 1 if the device can run a tensor-core variant, the mode has its format, and the selection takes it at this k: variants
-   of fp16 with a promotion interval of more than one k-block need k >= 256. */
+/* 1 if the device can run a tensor-core variant, the mode has its format, and the selection takes it at this k:
+   variants of fp16 with a promotion interval of more than one k-block need k >= 256. */
 static inline int variant_possible(const bench *b, int mode, int variant, int64_t k) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)variant);
   return v->format == format_of(mode) && b->device.code_arch >= 80 && (!v->wgmma || b->device.has_sm90a_code) &&
@@ -180,13 +180,14 @@ static inline void close_bench(bench *b) {
 
 /* Sets all bytes of p's C and of the workspace to `byte` before a multiplication. */
 static inline int spoil(const bench *b, const sgemm_params *p, int byte) {
-  return machine_failed(machine_set(p->C, byte, (size_t)(p->m * p->n) * sizeof *p->C), "C could not be poisoned") ||
-         (b->workspace_bytes > 0 &&
-          machine_failed(machine_set(b->workspace, byte, (size_t)b->workspace_bytes), "no poison in the workspace"));
+  return machine_failed(machine_set(p->C, byte, (size_t)(p->m * p->n) * sizeof *p->C),
+                        "C could not be overwritten before the run") ||
+         (b->workspace_bytes > 0 && machine_failed(machine_set(b->workspace, byte, (size_t)b->workspace_bytes),
+                                                   "the workspace could not be overwritten before the run"));
 }
 
-/* Multiplies in p's mode, after spoil(). Strict fp32 gets no workspace, as in a call where the guard fired. Returns 0, or
-   2 after an error message. */
+/* Multiplies in p's mode, after spoil(). Strict fp32 gets no workspace, as in a call where the guard fired. Returns 0,
+   or 2 after an error message. */
 static inline int multiply(bench *b, sgemm_params p, int byte, outcome *r) {
   const int selected = p.mode == SGEMM_STRICT || b->variants[p.mode] == BY_SELECTION;
   int64_t bytes = 0;
@@ -556,9 +557,9 @@ static inline void judge(verdict *v, const record *records, int count, char rule
     judge_e(v, records, count);
 }
 
-/* Judges the tensor modes by rules A to G, strict fp32 by E to G, and last CONTROL by A and B. For CONTROL `broken` means
-   that it does not break the rule. *count: the number of verdicts, at most VERDICTS_MOST. Returns 0, or 2 after an
-   error message. */
+/* Judges the tensor modes by rules A to G, strict fp32 by E to G, and last CONTROL by A and B. For CONTROL `broken`
+   means that it does not break the rule. *count: the number of verdicts, at most VERDICTS_MOST. Returns 0, or 2 after
+   an error message. */
 enum { VERDICTS_MOST = 32 };
 static inline int judge_all(bench *b, const request *q, const record *records, int record_count, verdict *verdicts,
                             int *count) {

@@ -1,4 +1,5 @@
-/* counts.c: launches every compiled variant once at one size, A and B packed, alpha 1, beta 0.
+/* counts.c: launches every compiled variant once at one size, A and B packed, alpha 1, beta 0. Leaves out variants that
+   the device cannot run, with a line on stderr.
 
      counts M N K OP        sizes 1 to 65536; OP is NN, NT, TN or TT
 
@@ -104,7 +105,7 @@ static int run(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k, co
   float *A = operand(m * k), *B = operand(k * n), *C = operand(m * n);
   int i;
   if (A == NULL || B == NULL || C == NULL)
-    return fail("not enough memory for the matrices on the", machine_name());
+    return fail(machine_name(), "not enough memory for the matrices");
   p.A = A;
   p.B = B;
   p.C = C;
@@ -121,13 +122,15 @@ static int run(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k, co
     p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
     p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
     if (p.workspace == NULL && p.workspace_bytes > 0)
-      return fail("not enough memory for the workspace on the", machine_name());
+      return fail(machine_name(), "not enough memory for the workspace");
     status = sgemm_run_variant((sgemm_variant)i, &p, NULL);
     if (status == SGEMM_SUCCESS && (error = machine_wait()) != 0)
       return fail(kernel, machine_error(error));
     if (status == SGEMM_SUCCESS)
       status = print_row(v, &p, kernel);
-    if (status != SGEMM_SUCCESS)
+    if (status == SGEMM_ERROR_PLAN)
+      fail(kernel, "left out, no variant for this device and these operands");
+    else if (status != SGEMM_SUCCESS)
       return fail(kernel, sgemm_status_string(status));
     machine_free(p.workspace);
     fflush(stdout);

@@ -1,5 +1,5 @@
-/* epilogue_reference.h: every row of the table of epilogues in double, a project's too, and the bound of the rounding of
-   a row's expression in fp32. A row's own expression is the reference, with functions in double in place of those of
+/* epilogue_reference.h: every row of the table of epilogues in double, a project's too, and the bound of the rounding
+   of a row's expression in fp32. A row's own expression is the reference, with functions in double in place of those of
    sgemm/device/activations.cuh. For tests and tools, which do not define SGEMM_IMPLEMENTATION. */
 #ifndef EPILOGUE_REFERENCE_H
 #define EPILOGUE_REFERENCE_H
@@ -85,8 +85,8 @@ static inline double epilogue_reference(int epilogue, epilogue_values *v) {
   }
 }
 
-/* The bound of |result - want| from the rounding of the expression alone: 4 ulp of the result, and where it adds terms 2
-   ulp of their magnitudes. Derivatives cross 0 between terms of the size of `sum`. */
+/* The bound of |result - want| from the rounding of the expression alone: 4 ulp of the result, and where it adds terms
+   2 ulp of their magnitudes. Derivatives cross 0 between terms of the size of `sum`. */
 static inline double epilogue_rounding(int epilogue, const epilogue_values *v, double want) {
   const double terms = fabs(v->sum) * (2.0 + fabs(v->e)) + fabs(v->c) + fabs(v->vec_m) + fabs(v->vec_n) + fabs(v->e);
   const uint32_t summed = SGEMM__READS_e | SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_c;

@@ -29,7 +29,7 @@ static const char *subject_name(subject s, const options *o) {
       {NULL, "production_tensor_prepared_both", "production_tensor_full_prepared_both"}};
   return s == SUBJECT_CUBLAS  ? "cublas"
          : s >= SUBJECT_FUSED ? fusions[fusion_of(s)].names[mode_of(s)]
-         : is_production(s)   ? production[s < SUBJECT_BESIDE ? o->prepared : 2][mode_of(s)]
+         : is_production(s)   ? production[s < SUBJECT_BOTH_PREPARED ? o->prepared : 2][mode_of(s)]
                               : sgemm_variant_get((sgemm_variant)s)->name;
 }
 
@@ -37,7 +37,7 @@ static const char *subject_name(subject s, const options *o) {
    pre-split follows the mode with B pre-split. The fusions of a mode follow the mode. */
 static int list_subjects(const options *o, subject *subjects) {
   int count = 0, v, f;
-  for (v = SUBJECT_CUBLAS; v < SUBJECT_BESIDE; v++) {
+  for (v = SUBJECT_CUBLAS; v < SUBJECT_BOTH_PREPARED; v++) {
     if (has_subject(v, o))
       subjects[count++] = v;
     if (v >= SUBJECT_PRODUCTION && has_subject(v + MODE_COUNT, o))
@@ -75,10 +75,9 @@ static void name_case(const problem *q, int cold, char name[CASE_MOST]) {
            q->op, cold ? "/cold" : "", q->name[0] != '\0' ? "/" : "", q->name);
 }
 
-/* Fills the cells of the problem and of the plan, and the row's name. */
+/* Fills the cells of the problem and of the plan. */
 static void fill_case(const meter *m, const problem *q, const data *d, const options *o, subject s, int cold, row *w) {
   const choice picked = picked_by(m, s, d);
-  char name[CASE_MOST];
   cell *cells = w->cells;
   w->subject = s;
   w->cold = cold;
@@ -97,12 +96,10 @@ static void fill_case(const meter *m, const problem *q, const data *d, const opt
   cells[COLUMN_epilogue].text = fusions[fusion_of(s)].epilogue;
   cells[COLUMN_reduction].text = fusions[fusion_of(s)].reduction;
   cells[COLUMN_along].text = fusions[fusion_of(s)].along;
-  name_case(q, cold, name);
-  snprintf(w->name, sizeof w->name, "%s/%s", subject_name(s, o), name);
 }
 
-/* Fills the error over its bound. The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B| (Higham,
-   Accuracy and Stability, 3.1). */
+/* Fills the error over its bound. The bound of a dot product of k FMAs and its epilogue is (k + 2) 2^-24 |A||B|
+   (Higham, Accuracy and Stability, 3.1). */
 static void fill_error(meter *m, double error, row *w) {
   const double over_bound = error / ((w->cells[COLUMN_k].number + 2.0) * 0x1p-24);
   w->wrong = over_bound > 1.0;
@@ -129,6 +126,21 @@ static int check(meter *m, subject s, const data *d, int set, row *w) {
   return 0;
 }
 
+/* Prints why a subject was not measured. Returns 2. */
+static int fail_subject(const meter *m, const char *what, const char *name) {
+  clear_progress();
+  return fail(m->status != SGEMM_SUCCESS ? sgemm_status_string(m->status) : what, name);
+}
+
+/* 1 if the variant cannot run on this device or with these operands, after a line that says so. */
+static int is_left_out(const meter *m, subject s, const char *name) {
+  if (s >= SGEMM_VARIANT_COUNT || m->status != SGEMM_ERROR_PLAN)
+    return 0;
+  clear_progress();
+  fprintf(stderr, "ladder: left out, no variant for this device and these operands: %s\n", name);
+  return 1;
+}
+
 /* Flushes, so that the file keeps its lines if the ladder is killed. Returns 0, or 2 after an error message. */
 static int flush(FILE *file, const char *path) {
   errno = 0;
@@ -144,9 +156,9 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
   const int count = list_subjects(o, subjects);
   char name[CASE_MOST];
   data d;
-  int i, wrong = 0, failed = 0;
+  int i, measured = 0, wrong = 0, failed = 0;
   name_case(q, cold, name);
-  if (open_data(&d, q, o->beta, bytes_to_pass(m, cold)) || (o->epilogues && open_fusions(&d)))
+  if (open_data(&d, q, o->beta, eviction_bytes(m, cold)) || (o->epilogues && open_fusions(&d)))
     return fail("not enough memory for the matrices", name);
   for (i = 0; i < count && !failed; i++) {
     row *w = add_row(r);
@@ -156,21 +168,24 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
       break;
     }
     show_progress(++*done, all, subject_name(subjects[i], o));
+    snprintf(w->name, sizeof w->name, "%s/%s", subject_name(subjects[i], o), name);
     if (open_subject(m, subjects[i], &d, o)) {
-      clear_progress();
-      failed = fail("not enough memory for the workspace", name);
+      failed = fail_subject(m, "not enough memory for the workspace", w->name);
       break;
     }
     fill_case(m, q, &d, o, subjects[i], cold, w);
     if (spoil(&d) || spoil_fusion(subjects[i], &d) || measure(m, subjects[i], &d, o, cold, w, &set) ||
         check(m, subjects[i], &d, set, w)) {
-      clear_progress();
-      failed = fail("the run failed", w->name);
+      if (is_left_out(m, subjects[i], w->name)) {
+        r->row_count--;
+        continue;
+      }
+      failed = fail_subject(m, "the run failed", w->name);
       break;
     }
     clear_progress();
     wrong |= w->wrong;
-    if (!quiet && i == 0) {
+    if (!quiet && measured++ == 0) {
       if (*done > 1)
         putchar('\n');
       print_problem(q, o->beta, cold);

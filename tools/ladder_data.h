@@ -47,6 +47,12 @@ static choice choice_of(const sgemm_plan *plan) {
   return c;
 }
 
+/* Keeps a status of this library for the error message. 0 is success. */
+static int keep_status(sgemm_status status, sgemm_status *kept) {
+  *kept = status;
+  return status != SGEMM_SUCCESS;
+}
+
 /* Rounds up to 256 bytes, the alignment of cudaMalloc(). */
 static size_t pitch_of(int64_t floats) { return ((size_t)floats + 63) / 64 * 64; }
 

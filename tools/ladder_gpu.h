@@ -101,6 +101,7 @@ typedef struct meter {
   nvml nvml;
   cudaEvent_t start, stop;
   double cublas_ms, cublas_error, plain_ms[MODE_COUNT]; /* of the current problem */
+  sgemm_status status;                                  /* of the last call of this library */
   char cublas_version[24], runtime[24];
   float samples[SAMPLES_MOST]; /* ascending */
 } meter;
@@ -139,7 +140,7 @@ static int open_meter(meter *m, const options *o, report *r) {
   if (o->limited)
     add_number(r, "workspace_mib", o->workspace_mib);
   if (o->prepared)
-    add_text(r, "prepared", o->beside ? "B; A and B" : o->prepared_both ? "A and B" : "B");
+    add_text(r, "prepared", o->both_prepared_cases ? "B; A and B" : o->prepared_both ? "A and B" : "B");
   return 0;
 }
 
@@ -152,13 +153,13 @@ static void close_meter(meter *m) {
     dlclose(m->nvml.library);
 }
 
-/* Bytes of other matrices that calls use between two calls on one set. */
-static int64_t bytes_to_pass(const meter *m, int cold) { return cold ? 2 * m->device.l2_bytes : 0; }
+/* L2-cold: bytes of other matrix sets touched before a set is used again; 0: L2-warm. */
+static int64_t eviction_bytes(const meter *m, int cold) { return cold ? 2 * m->device.l2_bytes : 0; }
 
 /* 1 if a subject that is not a variant is measured. */
 static int has_subject(subject s, const options *o) {
-  return s == SUBJECT_CUBLAS ||
-         (o->production && o->modes[mode_of(s)] && (s < SUBJECT_BESIDE || (o->beside && mode_of(s) != SGEMM_STRICT)));
+  return s == SUBJECT_CUBLAS || (o->production && o->modes[mode_of(s)] &&
+                                 (s < SUBJECT_BOTH_PREPARED || (o->both_prepared_cases && mode_of(s) != SGEMM_STRICT)));
 }
 
 /* The parameters with which a subject runs set number `set`. Calls run one after another, so one workspace suffices. */
@@ -194,7 +195,7 @@ static int prepare(meter *m, subject s, const data *d, int operand) {
   m->pitch_prepared[operand] = pitch;
   for (set = 0; set < d->sets && memory != NULL; set++) {
     p = params_of(m, s, d, set);
-    if (sgemm_prepare(&p, "AB"[operand], memory + (size_t)set * pitch, NULL) != SGEMM_SUCCESS)
+    if (keep_status(sgemm_prepare(&p, "AB"[operand], memory + (size_t)set * pitch, NULL), &m->status))
       return 1;
   }
   return memory == NULL;
@@ -208,21 +209,24 @@ static sgemm_status query_workspace(subject s, const data *d, const sgemm_params
   return sgemm_workspace_query(p, bytes);
 }
 
-/* Allocates the memory that a subject needs besides the matrices. 0 is success. */
+/* Allocates the memory that a subject needs besides the matrices. 0 is success. After a failure m->status is the error
+   of this library, or SGEMM_SUCCESS: there is not enough memory. */
 static int open_subject(meter *m, subject s, const data *d, const options *o) {
   sgemm_params p;
   int64_t bytes;
+  m->status = SGEMM_SUCCESS;
   close_subject(m);
   if (s == SUBJECT_CUBLAS)
     return 0;
-  if (mode_of(s) != SGEMM_STRICT && ((o->prepared && prepare(m, s, d, 1)) ||
-                                     (o->prepared_both && (!o->beside || s >= SUBJECT_BESIDE) && prepare(m, s, d, 0))))
+  if (mode_of(s) != SGEMM_STRICT &&
+      ((o->prepared && prepare(m, s, d, 1)) ||
+       (o->prepared_both && (!o->both_prepared_cases || s >= SUBJECT_BOTH_PREPARED) && prepare(m, s, d, 0))))
     return 1;
   p = params_of(m, s, d, 0);
   if (!is_production(s)) {
     const sgemm_plan plan = sgemm_variant_plan((sgemm_variant)s, &p);
     bytes = sgemm_plan_workspace(&plan, &p);
-  } else if (query_workspace(s, d, &p, &bytes) != SGEMM_SUCCESS) {
+  } else if (keep_status(query_workspace(s, d, &p, &bytes), &m->status)) {
     return 1;
   }
   if (is_production(s) && mode_of(s) == SGEMM_STRICT && o->limited && bytes > (int64_t)o->workspace_mib << 20)
@@ -327,8 +331,8 @@ static double speed_of(const row *w) { return w->wrong ? 0.0 : w->cells[COLUMN_p
 
 static double share_of_ceiling(const row *w) { return w->cells[COLUMN_percent_of_ceiling].number / 100.0; }
 
-/* Adds the facts key, key_worst and key_worst_shape, and a sentence of the summary. Adds nothing if no row has the value.
-   */
+/* Adds the facts key, key_worst and key_worst_shape, and a sentence of the summary. Adds nothing if no row has the
+   value. */
 static void add_digest(report *r, const digest *d, const char *key, const char *title, const char *of,
                        const char *worst) {
   char longer[48];
@@ -439,8 +443,8 @@ static void sum_up(const options *o, report *r) {
 
 /* ---- Timing ------------------------------------------------------------------------------------------------------ */
 
-/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode computes, in one sum.
-   */
+/* C = op(A) op(B) of 16-bit numbers, summed and written in fp32: as many products as a tensor mode computes, in one
+   sum. */
 static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
   const float one = 1.0f, zero = 0.0f;
   const cublasOperation_t a = p->op_a == SGEMM_N ? CUBLAS_OP_N : CUBLAS_OP_T;
@@ -451,21 +455,21 @@ static int run_ceiling(cublasHandle_t handle, int mode, const sgemm_params *p) {
                       CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS;
 }
 
-static int run_call(const meter *m, subject s, const data *d, int set) {
+static int run_call(meter *m, subject s, const data *d, int set) {
   const sgemm_params p = params_of(m, s, d, set);
   if (is_reduction(s)) {
     const sgemm_reduction_params r = reduction_params_of(s, d);
-    return sgemm_run_reduction(&p, &r, NULL) != SGEMM_SUCCESS;
+    return keep_status(sgemm_run_reduction(&p, &r, NULL), &m->status);
   }
   return s >= SUBJECT_CEILING  ? run_ceiling(m->cublas, s - SUBJECT_CEILING, &p)
          : s == SUBJECT_CUBLAS ? cublas_call(m->cublas, &p)
-         : is_production(s)    ? sgemm_run(&p, NULL) != SGEMM_SUCCESS
-                               : sgemm_run_variant((sgemm_variant)s, &p, NULL) != SGEMM_SUCCESS;
+         : is_production(s)    ? keep_status(sgemm_run(&p, NULL), &m->status)
+                               : keep_status(sgemm_run_variant((sgemm_variant)s, &p, NULL), &m->status);
 }
 
-/* Runs `calls` calls, each on the set after the previous one's, from the set after *set on. Leaves the last set in *set.
-   */
-static int run_calls(const meter *m, subject s, const data *d, int calls, int *set) {
+/* Runs `calls` calls, each on the set after the previous one's, from the set after *set on. Leaves the last set in
+   *set. */
+static int run_calls(meter *m, subject s, const data *d, int calls, int *set) {
   int i, bad = 0;
   for (i = 0; i < calls && !bad; i++) {
     *set = (*set + 1) % d->sets;
@@ -476,7 +480,7 @@ static int run_calls(const meter *m, subject s, const data *d, int calls, int *s
 
 /* *ms: device milliseconds of one of `calls` calls. The cells receive the clock, the power and the throttle reason that
    the driver reports during the calls. */
-static int time_calls(const meter *m, subject s, const data *d, int calls, int *set, cell *cells, float *ms) {
+static int time_calls(meter *m, subject s, const data *d, int calls, int *set, cell *cells, float *ms) {
   if (cudaEventRecord(m->start, NULL) != cudaSuccess || run_calls(m, s, d, calls, set) ||
       cudaEventRecord(m->stop, NULL) != cudaSuccess)
     return 1;
@@ -595,7 +599,7 @@ static int measure_ceiling(meter *m, subject s, const data *d, const options *o,
   data c;
   int set, failed;
   cell *cells = w->cells;
-  if (open_ceiling(&c, &d->p, mode, bytes_to_pass(m, cold)))
+  if (open_ceiling(&c, &d->p, mode, eviction_bytes(m, cold)))
     return 1;
   failed = time_subject(m, SUBJECT_CEILING + mode, &c, o, &ceiling, &set);
   close_data(&c);
@@ -635,7 +639,7 @@ static int measure_production(meter *m, subject s, const data *d, const options 
   if (is_reduction(s))
     return 0;
   if (production_plan(m, s, d).tensor != SGEMM_TENSOR_VARIANT_NONE) {
-    if (sgemm_guard_query(&p, &fallback_reason, NULL) != SGEMM_SUCCESS || machine_wait())
+    if (keep_status(sgemm_guard_query(&p, &fallback_reason, NULL), &m->status) || machine_wait())
       return 1;
     w->cells[COLUMN_guard].number = fallback_reason;
   }
@@ -648,7 +652,7 @@ static int measure_production(meter *m, subject s, const data *d, const options 
 
 /* If beta is not 0, the result depends on the number of timed calls. Two more calls on a C of zeros then compute
    (1 + beta) op(A) op(B), which is checked. 0 is success. */
-static int call_twice(const meter *m, subject s, const data *d, int set) {
+static int call_twice(meter *m, subject s, const data *d, int set) {
   return d->p.beta != 0.0f && (spoil(d) || run_call(m, s, d, set) || run_call(m, s, d, set) || machine_wait());
 }
 
@@ -660,7 +664,7 @@ static int measure(meter *m, subject s, const data *d, const options *o, int col
     return 1;
   if (s == SUBJECT_CUBLAS)
     m->cublas_ms = w->real_ms;
-  if (s >= SUBJECT_PRODUCTION && s < SUBJECT_BESIDE)
+  if (s >= SUBJECT_PRODUCTION && s < SUBJECT_BOTH_PREPARED)
     m->plain_ms[mode_of(s)] = w->real_ms;
   if (o->epilogues && is_production(s))
     cells[COLUMN_over_plain].number = w->real_ms / m->plain_ms[mode_of(s)];

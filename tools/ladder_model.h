@@ -41,7 +41,8 @@ enum { GPUS = sizeof gpus / sizeof *gpus, BY_HAND_LANES = 128 };
 
 typedef struct meter {
   gpu gpu;
-  double plain_bytes; /* of global memory, of the plain call of the current problem */
+  double plain_bytes;  /* of global memory, of the plain call of the current problem */
+  sgemm_status status; /* of the last call of this library */
 } meter;
 
 /* Returns 0, or 2 after an error message. */
@@ -76,7 +77,7 @@ static int open_meter(meter *m, const options *o, report *r) {
 static void close_meter(meter *m) { (void)m; }
 
 /* The model has no caches. */
-static int64_t bytes_to_pass(const meter *m, int cold) {
+static int64_t eviction_bytes(const meter *m, int cold) {
   (void)m, (void)cold;
   return 0;
 }
@@ -108,14 +109,15 @@ static void compare_error(meter *m, row *w) { (void)m, (void)w; }
 
 /* A subject needs no memory besides the matrices. */
 static int open_subject(meter *m, subject s, const data *d, const options *o) {
-  (void)m, (void)s, (void)d, (void)o;
+  (void)s, (void)d, (void)o;
+  m->status = SGEMM_SUCCESS;
   return 0;
 }
 static void close_subject(meter *m) { (void)m; }
 
-/* The plan of a subject. Production gets no workspace, so that one launch has all counts. A variant of tma that packs an
-   operand does so in an earlier launch, which is not counted. An epilogue runs the plan of the plain call, so that the
-   rest of its counts is the epilogue's own. */
+/* The plan of a subject. Production gets no workspace, so that one launch has all counts. A variant of tma that packs
+   an operand does so in an earlier launch, which is not counted. An epilogue runs the plan of the plain call, so that
+   the rest of its counts is the epilogue's own. */
 static sgemm_plan plan_of(const meter *m, subject s, const sgemm_params *p) {
   return is_production(s) ? sgemm_select(p, SGEMM_STAGE_ANY, &m->gpu.device) : sgemm_variant_plan((sgemm_variant)s, p);
 }
@@ -169,22 +171,23 @@ static void fill_roofs(const gpu *g, const sgemm_counts *c, double flops, cell *
 }
 
 /* Runs a subject once. 0 is success. */
-static int run_once(const meter *m, subject s, const data *d) {
+static int run_once(meter *m, subject s, const data *d) {
   sgemm_params p = params_of(s, d);
   const sgemm_plan plan = plan_of(m, s, &d->p);
-  sgemm_status status;
+  int failed;
   if (is_reduction(s)) {
     const sgemm_reduction_params r = reduction_params_of(s, d);
     p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
-    return sgemm_run_reduction(&p, &r, NULL) != SGEMM_SUCCESS;
+    return keep_status(sgemm_run_reduction(&p, &r, NULL), &m->status);
   }
   p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
   p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
   if (p.workspace == NULL && p.workspace_bytes > 0)
     return 1;
-  status = is_production(s) ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(plan.variant, &p, NULL);
+  failed = keep_status(is_production(s) ? sgemm_run_plan(&plan, &p, NULL) : sgemm_run_variant(plan.variant, &p, NULL),
+                       &m->status);
   machine_free(p.workspace);
-  return status != SGEMM_SUCCESS;
+  return failed;
 }
 
 /* The counts of a subject: of its last launch, or with a fusion of all its launches. before: the total before them. */

@@ -3,13 +3,10 @@
 #define LADDER_OPTIONS_H
 
 #include "sgemm.h"
+#include "tools/shapes.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char usage[] =
     "usage: ladder [OPTION VALUE]...\n"
@@ -62,13 +59,7 @@ static const char usage[] =
     "exit status: 0, 1 if a result is wrong, 2 if the ladder could not run\n"
     "stages:";
 
-enum { SIZE_MOST = 1048576, PROBLEMS_MOST = 4096, SAMPLES_MOST = 4000, NAME_MOST = 31 };
-
-typedef struct problem {
-  char name[NAME_MOST + 1]; /* the name in the shape file; empty without one */
-  int64_t m, n, k, batch;
-  char op[3]; /* NN, NT, TN or TT */
-} problem;
+enum { PROBLEMS_MOST = SHAPES_MOST, SAMPLES_MOST = 4000 };
 
 /* A subject of measurement: a variant by its number, or one of these. Production is one subject for each sgemm_mode.
    Each tensor mode has a ceiling; its rate is in the row of the mode's subject. A fusion is an epilogue or a reduction
@@ -78,8 +69,8 @@ enum {
   MODE_COUNT = SGEMM_TENSOR_FULL + 1,
   SUBJECT_CUBLAS = SGEMM_VARIANT_COUNT,
   SUBJECT_PRODUCTION,
-  SUBJECT_BESIDE = SUBJECT_PRODUCTION + MODE_COUNT, /* the tensor modes with A and B pre-split, after those with B */
-  SUBJECT_FUSED = SUBJECT_BESIDE + MODE_COUNT,      /* production with each fusion, and in turn in each mode */
+  SUBJECT_BOTH_PREPARED = SUBJECT_PRODUCTION + MODE_COUNT, /* the tensor modes with A and B pre-split */
+  SUBJECT_FUSED = SUBJECT_BOTH_PREPARED + MODE_COUNT,      /* production with each fusion, and in turn in each mode */
   FUSION_COUNT = SGEMM_EPILOGUE_COUNT + 2 * SGEMM_REDUCTION_COUNT, /* with the epilogue none, the plain call */
   SUBJECT_COUNT = SUBJECT_FUSED + MODE_COUNT * (FUSION_COUNT - 1),
   SUBJECT_CEILING = SUBJECT_COUNT
@@ -104,9 +95,9 @@ typedef struct options {
   char modes[MODE_COUNT];         /* 1: requested */
   int limited, workspace_mib;     /* 1: strict production has at most so many MiB of workspace */
   int production, production_only, epilogues, errors, prepared, prepared_both, ceilings, warm, cold;
-  int beside; /* 1: with B pre-split, and with both operands pre-split */
-  int reps;   /* 0: until the spread is small or the time has passed */
-  float beta; /* 0: C is not read */
+  int both_prepared_cases; /* 1: measures both cases, B pre-split and A and B pre-split */
+  int reps;                /* 0: until the spread is small or the time has passed */
+  float beta;              /* 0: C is not read */
   double seconds;
   const char *gpu;
   double peak_gflops, bandwidth_gbs; /* 0: those of `gpu` */
@@ -122,24 +113,10 @@ static const char *stage_name(int stage) {
   return names[stage];
 }
 
-/* Prints one line to stderr. Returns 2, the exit status. */
+/* Prints one line to stderr. argument: may be NULL. Returns 2, the exit status. */
 static int fail(const char *what, const char *argument) {
-  fprintf(stderr, "ladder: %s: %s\n", what, argument);
+  fprintf(stderr, "ladder: %s%s%s\n", what, argument != NULL ? ": " : "", argument != NULL ? argument : "");
   return 2;
-}
-
-/* Parses an integer in [1, most] that one of `ends` follows, and moves *text to that character. 0: there is none. */
-static int64_t parse_number(const char **text, int64_t most, const char *ends) {
-  char *end;
-  long long value;
-  if (!isdigit((unsigned char)**text))
-    return 0;
-  errno = 0;
-  value = strtoll(*text, &end, 10);
-  if (errno != 0 || value < 1 || value > most || strchr(ends, *end) == NULL)
-    return 0;
-  *text = end;
-  return value;
 }
 
 /* The number above 0 that the whole text gives; 0 if it gives none. */
@@ -153,14 +130,14 @@ static double parse_real(const char *text) {
 static int parse_sizes(list *sizes, const char *text) {
   sizes->count = 0;
   for (;; text++) {
-    int64_t first = parse_number(&text, SIZE_MOST, ",:"), last = first, step = 1;
+    int64_t first = shapes_number(&text, SIZE_MOST, ",:"), last = first, step = 1;
     if (*text == ':') {
       text++;
-      last = parse_number(&text, SIZE_MOST, ":");
+      last = shapes_number(&text, SIZE_MOST, ":");
       if (last == 0 || *text != ':')
         return 0;
       text++;
-      step = parse_number(&text, SIZE_MOST, ",");
+      step = shapes_number(&text, SIZE_MOST, ",");
     }
     if (first == 0 || last < first || step == 0)
       return 0;
@@ -172,13 +149,6 @@ static int parse_sizes(list *sizes, const char *text) {
     if (*text == '\0')
       return 1;
   }
-}
-
-static int parse_op(char op[3], const char *text) {
-  if (strlen(text) != 2 || strspn(text, "NT") != 2)
-    return 0;
-  memcpy(op, text, 3);
-  return 1;
 }
 
 static const char *mode_name(int mode) {
@@ -200,52 +170,6 @@ static int parse_names(char *asked, int count, const char *(*name_of)(int), cons
     if (*text == '\0')
       return 1;
   }
-}
-
-/* Parses one line of a shape file. A name has only characters that need no quotes in CSV and JSON. */
-static int parse_shape(problem *p, const char *line) {
-  size_t length = strcspn(line, ",");
-  int64_t *const numbers[] = {&p->m, &p->n, &p->k, &p->batch};
-  size_t i;
-  if (length < 1 || length > NAME_MOST || line[length] != ',')
-    return 0;
-  for (i = 0; i < length; i++)
-    if (!isalnum((unsigned char)line[i]) && strchr("._-", line[i]) == NULL)
-      return 0;
-  memcpy(p->name, line, length);
-  p->name[length] = '\0';
-  line += length;
-  for (i = 0; i < 4; i++) {
-    line++;
-    if ((*numbers[i] = parse_number(&line, SIZE_MOST, ",")) == 0 || *line != ',')
-      return 0;
-  }
-  return parse_op(p->op, line + 1);
-}
-
-/* Returns 0, or 2 after an error message. */
-static int read_shapes(options *o, const char *path) {
-  char line[256], where[300];
-  int number = 0, bad = 0;
-  FILE *file = fopen(path, "r");
-  if (file == NULL)
-    return fail(strerror(errno), path);
-  o->problem_count = 0;
-  while (!bad && fgets(line, sizeof line, file) != NULL) {
-    line[strcspn(line, "\r\n")] = '\0';
-    if (number++ == 0)
-      bad = strcmp(line, "name,m,n,k,batch,op") != 0;
-    else if (line[0] != '\0')
-      bad = o->problem_count == PROBLEMS_MOST || !parse_shape(&o->problems[o->problem_count++], line);
-  }
-  fclose(file);
-  snprintf(where, sizeof where, "%.200s, line %d", path, number);
-  if (bad)
-    return fail(number == 1
-                    ? "the header of a shape file is name,m,n,k,batch,op"
-                    : "a shape is a name (letters, digits, . _ -), m, n, k and batch from 1 to 1048576, and an op",
-                where);
-  return o->problem_count == 0 ? fail("the file has no shapes", path) : 0;
 }
 
 /* Makes problems of every m with every n and every k, or squares of every m. Returns 0 if these are too many. */
@@ -292,9 +216,26 @@ static int *flag_of(options *o, const char *name) {
   return NULL;
 }
 
-/* on_gpu: 1 in the GPU build. m, n, k: the sizes if none are given. Returns 0, 1 if help was printed, or 2 after an error
-   message. */
-static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
+/* What the command line asks for besides `options`. */
+typedef struct command {
+  list sides[3]; /* m, n and k */
+  sizes_by by;
+  char op[3];
+  const char *shapes, *asked_op, *asked_variants; /* NULL: not given. asked_variants: an option that picks variants */
+  int asked_mode;
+} command;
+
+static int print_help(void) {
+  int s;
+  fputs(usage, stdout);
+  for (s = 0; s < SGEMM_STAGE_COUNT; s++)
+    printf(" %s", stage_name(s));
+  putchar('\n');
+  return 1;
+}
+
+/* Checks the name of an option. Returns 0, or 2 after an error message. */
+static int check_name(const char *name, int is_flag, int on_gpu) {
   static const char *const valued[] = {"--m",         "--n",    "--k",    "--sizes",     "--shapes",
                                        "--op",        "--beta", "--mode", "--workspace", "--stages",
                                        "--variants",  "--time", "--reps", "--gpu",       "--peak",
@@ -303,135 +244,177 @@ static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64
                                          "--ceilings", "--workspace", "--warm",     "--cold",
                                          "--time",     "--reps",      "--beta",     NULL};
   static const char *const model_only[] = {"--gpu", "--peak", "--bandwidth", NULL};
-  static list sides[3];
-  char op[3] = "NN";
-  const char *shapes = NULL, *asked_op = NULL, *asked_variants = NULL;
-  sizes_by by = BY_DEFAULT;
-  int i, s, asked_mode = 0, to_stdout = 0;
-  memset(o, 0, sizeof *o);
-  memset(o->stages, 1, sizeof o->stages);
-  for (i = 0; i < 3; i++) {
-    sides[i].values[0] = i == 0 ? m : i == 1 ? n : k;
-    sides[i].count = 1;
+  if (!is_flag && !is_one_of(name, valued))
+    return fail("unknown option (--help lists them)", name);
+  if (!on_gpu && is_one_of(name, gpu_only))
+    return fail("an option of the GPU build, and this is the CPU model", name);
+  return on_gpu && is_one_of(name, model_only) ? fail("an option of the CPU model, and this is the GPU build", name)
+                                               : 0;
+}
+
+/* Reads the value of an option that gives sizes. Returns 0, or 2 after an error message. */
+static int read_sizes(command *c, const char *name, const char *value) {
+  const sizes_by now = strcmp(name, "--shapes") == 0 ? BY_FILE : strcmp(name, "--sizes") == 0 ? BY_SQUARES : BY_SIDES;
+  if (now == BY_FILE)
+    c->shapes = value;
+  else if (!parse_sizes(&c->sides[now == BY_SQUARES || name[2] == 'm' ? 0 : name[2] == 'n' ? 1 : 2], value))
+    return fail("sizes are numbers from 1 to 1048576 and ranges start:stop:step, at most 4096", value);
+  if (c->by != BY_DEFAULT && now != c->by)
+    return fail("sizes come from --m, --n and --k, from --sizes or from --shapes, not from two of them", name);
+  c->by = now;
+  return 0;
+}
+
+/* Reads the value of an option that check_name() accepts. Returns 0, or 2 after an error message. */
+static int read_option(options *o, command *c, const char *name, const char *value) {
+  const char *text = value;
+  if (strcmp(name, "--op") == 0) {
+    if (!shapes_op(c->op, c->asked_op = value))
+      return fail("--op is not NN, NT, TN or TT", value);
+  } else if (strcmp(name, "--beta") == 0) {
+    const double beta = parse_real(value);
+    if (beta == 0.0 || beta > 1.0)
+      return fail("--beta is not a number above 0 and at most 1", value);
+    o->beta = (float)beta;
+  } else if (strcmp(name, "--stages") == 0) {
+    c->asked_variants = name;
+    memset(o->stages, 0, sizeof o->stages);
+    if (!parse_names(o->stages, SGEMM_STAGE_COUNT, stage_name, value))
+      return fail("--stages names an unknown stage (--help lists them)", value);
+  } else if (strcmp(name, "--mode") == 0) {
+    c->asked_mode = 1;
+    if (!parse_names(o->modes, MODE_COUNT, mode_name, value))
+      return fail("--mode is a list of strict, tensor and tensor_full", value);
+  } else if (strcmp(name, "--variants") == 0) {
+    o->variants = value;
+    c->asked_variants = name;
+  } else if (strcmp(name, "--reps") == 0) {
+    if ((o->reps = (int)shapes_number(&text, SAMPLES_MOST, "")) == 0)
+      return fail("--reps is not a whole number from 1 to 4000", value);
+  } else if (strcmp(name, "--workspace") == 0) {
+    o->limited = 1;
+    o->workspace_mib = (int)shapes_number(&text, 1 << 20, "");
+    if (o->workspace_mib == 0 && strcmp(value, "0") != 0)
+      return fail("--workspace is not a whole number of MiB from 0 to 1048576", value);
+  } else if (strcmp(name, "--time") == 0) {
+    if ((o->seconds = parse_real(value)) == 0.0)
+      return fail("--time is not a number of seconds above 0", value);
+  } else if (strcmp(name, "--gpu") == 0) {
+    o->gpu = value;
+  } else if (strcmp(name, "--peak") == 0) {
+    if ((o->peak_gflops = parse_real(value)) == 0.0)
+      return fail("--peak is not a number of GFLOP/s above 0", value);
+  } else if (strcmp(name, "--bandwidth") == 0) {
+    if ((o->bandwidth_gbs = parse_real(value)) == 0.0)
+      return fail("--bandwidth is not a number of GB/s above 0", value);
+  } else if (strcmp(name, "--csv") == 0 || strcmp(name, "--json") == 0 || strcmp(name, "--markdown") == 0) {
+    *(name[2] == 'c' ? &o->csv : name[2] == 'j' ? &o->json : &o->markdown) = value;
+  } else {
+    return read_sizes(c, name, value);
   }
-  for (i = 1; i < argc; i++) {
-    const char *name = argv[i], *value = NULL;
-    sizes_by now = by;
+  return 0;
+}
+
+/* Reads all options. Returns 0, 1 if help was printed, or 2 after an error message. */
+static int read_command(options *o, command *c, int argc, char **argv, int on_gpu) {
+  int i, status = 0;
+  for (i = 1; i < argc && status == 0; i++) {
+    const char *name = argv[i];
     int *const flag = flag_of(o, name);
-    if (strcmp(name, "--help") == 0) {
-      fputs(usage, stdout);
-      for (s = 0; s < SGEMM_STAGE_COUNT; s++)
-        printf(" %s", stage_name(s));
-      putchar('\n');
-      return 1;
-    }
-    if (flag == NULL && !is_one_of(name, valued))
-      return fail("unknown option (--help lists them)", name);
-    if (!on_gpu && is_one_of(name, gpu_only))
-      return fail("an option of the GPU build, and this is the CPU model", name);
-    if (on_gpu && is_one_of(name, model_only))
-      return fail("an option of the CPU model, and this is the GPU build", name);
-    if (flag != NULL) {
+    if (strcmp(name, "--help") == 0)
+      return print_help();
+    status = check_name(name, flag != NULL, on_gpu);
+    if (status == 0 && flag != NULL)
       *flag = 1;
-      continue;
-    }
-    if (++i == argc)
-      return fail("the option needs a value", name);
-    value = argv[i];
-    if (strcmp(name, "--op") == 0) {
-      if (!parse_op(op, asked_op = value))
-        return fail("--op is not NN, NT, TN or TT", value);
-    } else if (strcmp(name, "--beta") == 0) {
-      const double beta = parse_real(value);
-      if (beta == 0.0 || beta > 1.0)
-        return fail("--beta is not a number above 0 and at most 1", value);
-      o->beta = (float)beta;
-    } else if (strcmp(name, "--stages") == 0) {
-      asked_variants = name;
-      memset(o->stages, 0, sizeof o->stages);
-      if (!parse_names(o->stages, SGEMM_STAGE_COUNT, stage_name, value))
-        return fail("--stages names an unknown stage (--help lists them)", value);
-    } else if (strcmp(name, "--mode") == 0) {
-      asked_mode = 1;
-      if (!parse_names(o->modes, MODE_COUNT, mode_name, value))
-        return fail("--mode is a list of strict, tensor and tensor_full", value);
-    } else if (strcmp(name, "--variants") == 0) {
-      o->variants = value;
-      asked_variants = name;
-    } else if (strcmp(name, "--reps") == 0) {
-      const char *text = value;
-      if ((o->reps = (int)parse_number(&text, SAMPLES_MOST, "")) == 0)
-        return fail("--reps is not a whole number from 1 to 4000", value);
-    } else if (strcmp(name, "--workspace") == 0) {
-      const char *text = value;
-      o->limited = 1;
-      o->workspace_mib = (int)parse_number(&text, 1 << 20, "");
-      if (o->workspace_mib == 0 && strcmp(value, "0") != 0)
-        return fail("--workspace is not a whole number of MiB from 0 to 1048576", value);
-    } else if (strcmp(name, "--time") == 0) {
-      if ((o->seconds = parse_real(value)) == 0.0)
-        return fail("--time is not a number of seconds above 0", value);
-    } else if (strcmp(name, "--gpu") == 0) {
-      o->gpu = value;
-    } else if (strcmp(name, "--peak") == 0) {
-      if ((o->peak_gflops = parse_real(value)) == 0.0)
-        return fail("--peak is not a number of GFLOP/s above 0", value);
-    } else if (strcmp(name, "--bandwidth") == 0) {
-      if ((o->bandwidth_gbs = parse_real(value)) == 0.0)
-        return fail("--bandwidth is not a number of GB/s above 0", value);
-    } else if (strcmp(name, "--csv") == 0 || strcmp(name, "--json") == 0 || strcmp(name, "--markdown") == 0) {
-      *(name[2] == 'c' ? &o->csv : name[2] == 'j' ? &o->json : &o->markdown) = value;
-    } else if (strcmp(name, "--shapes") == 0) {
-      now = BY_FILE;
-      shapes = value;
-    } else {
-      now = strcmp(name, "--sizes") == 0 ? BY_SQUARES : BY_SIDES;
-      if (!parse_sizes(&sides[now == BY_SQUARES || name[2] == 'm' ? 0 : name[2] == 'n' ? 1 : 2], value))
-        return fail("sizes are numbers from 1 to 1048576 and ranges start:stop:step, at most 4096", value);
-    }
-    if (by != BY_DEFAULT && now != by)
-      return fail("sizes come from --m, --n and --k, from --sizes or from --shapes, not from two of them", name);
-    by = now;
+    else if (status == 0)
+      status = ++i == argc ? fail("the option needs a value", name) : read_option(o, c, name, argv[i]);
   }
-  to_stdout = (o->csv && !strcmp(o->csv, "-")) + (o->json && !strcmp(o->json, "-")) +
-              (o->markdown && !strcmp(o->markdown, "-"));
-  if (to_stdout > 1)
-    return fail("only one of --csv, --json and --markdown can go to standard output", "-");
+  return status;
+}
+
+static int is_stdout(const char *path) { return path != NULL && strcmp(path, "-") == 0; }
+
+/* Checks options that exclude each other. Returns 0, or 2 after an error message. */
+static int check_combinations(const options *o, const command *c) {
+  if (is_stdout(o->csv) + is_stdout(o->json) + is_stdout(o->markdown) > 1)
+    return fail("only one of --csv, --json and --markdown can go to standard output", NULL);
   if ((o->peak_gflops > 0.0) != (o->bandwidth_gbs > 0.0))
     return fail("--peak and --bandwidth go together", o->peak_gflops > 0.0 ? "no --bandwidth" : "no --peak");
   if (o->peak_gflops > 0.0 && o->gpu != NULL)
     return fail("--gpu has a peak and a bandwidth of its own", o->gpu);
-  if (by == BY_FILE && asked_op != NULL)
-    return fail("each shape of the file has an op of its own, so --op is not for --shapes", asked_op);
-  if (by != BY_FILE && !combine(o, by, &sides[0], &sides[1], &sides[2], op))
-    return fail("--m, --n and --k make more than 4096 shapes", "too many");
-  o->production_only |= o->epilogues;
-  if (o->production_only && asked_variants != NULL)
+  if (c->by == BY_FILE && c->asked_op != NULL)
+    return fail("each shape of the file has an op of its own, so --op is not for --shapes", c->asked_op);
+  if ((o->production_only || o->epilogues) && c->asked_variants != NULL)
     return fail("--production-only and --epilogues measure none of the variants that this option picks",
-                asked_variants);
+                c->asked_variants);
   if (o->epilogues && (o->beta != 0.0f || o->errors || o->prepared || o->prepared_both || o->ceilings))
     return fail("this option is not for --epilogues", o->beta != 0.0f ? "--beta"
                                                       : o->errors     ? "--errors"
                                                       : o->ceilings   ? "--ceilings"
                                                       : o->prepared   ? "--prepared"
                                                                       : "--prepared-both");
-  o->production |= o->production_only || o->errors || asked_mode;
-  o->modes[SGEMM_STRICT] |= !asked_mode;
-  o->beside = o->prepared && o->prepared_both;
+  return 0;
+}
+
+/* Sets what other options imply, and what no option sets. */
+static void set_defaults(options *o, const command *c) {
+  o->production_only |= o->epilogues;
+  o->production |= o->production_only || o->errors || c->asked_mode;
+  o->modes[SGEMM_STRICT] |= !c->asked_mode;
+  o->both_prepared_cases = o->prepared && o->prepared_both;
   o->prepared |= o->prepared_both;
-  if ((o->prepared || o->ceilings) && !o->modes[SGEMM_TENSOR] && !o->modes[SGEMM_TENSOR_FULL])
-    return fail("this option is for a tensor mode of --mode", o->prepared ? "--prepared" : "--ceilings");
-  if ((o->modes[SGEMM_TENSOR] || o->modes[SGEMM_TENSOR_FULL]) && !sgemm_tensor_compiled())
-    return fail("the kernels were compiled without the tensor modes", "--mode");
+  o->warm |= !o->cold;
   if (o->seconds == 0.0)
     o->seconds = o->production_only ? 0.1 : 2.0;
-  for (s = 0; s < SGEMM_VARIANT_COUNT && !selected(o, (sgemm_variant)s); s++)
+}
+
+/* Checks that the modes and variants are compiled. Returns 0, or 2 after an error message. */
+static int check_kernels(const options *o) {
+  const int tensor = o->modes[SGEMM_TENSOR] || o->modes[SGEMM_TENSOR_FULL];
+  int v;
+  if ((o->prepared || o->ceilings) && !tensor)
+    return fail("this option is for a tensor mode of --mode", o->prepared ? "--prepared" : "--ceilings");
+  if (tensor && !sgemm_tensor_compiled())
+    return fail("the kernels were compiled without the tensor modes", "--mode");
+  for (v = 0; v < SGEMM_VARIANT_COUNT && !selected(o, (sgemm_variant)v); v++)
     ;
-  if (s == SGEMM_VARIANT_COUNT && !o->production)
-    return fail("no compiled variant of these stages matches", o->variants ? o->variants : "--stages");
-  if (!o->warm && !o->cold)
-    o->warm = 1;
-  return by == BY_FILE ? read_shapes(o, shapes) : 0;
+  return v < SGEMM_VARIANT_COUNT || o->production
+             ? 0
+             : fail("no compiled variant of these stages matches", o->variants ? o->variants : "--stages");
+}
+
+/* Makes the problems. Returns 0, or 2 after an error message. */
+static int make_problems(options *o, const command *c) {
+  char where[SHAPES_WHERE];
+  const char *wrong;
+  if (c->by != BY_FILE)
+    return combine(o, c->by, &c->sides[0], &c->sides[1], &c->sides[2], c->op)
+               ? 0
+               : fail("--m, --n and --k make more than 4096 shapes", NULL);
+  wrong = shapes_read(o->problems, &o->problem_count, c->shapes, where);
+  return wrong == NULL ? 0 : fail(wrong, where);
+}
+
+/* on_gpu: 1 in the GPU build. m, n, k: the sizes if none are given. Returns 0, 1 if help was printed, or 2 after an
+   error message. */
+static int parse(options *o, int argc, char **argv, int on_gpu, int64_t m, int64_t n, int64_t k) {
+  static command c;
+  int i, status;
+  memset(o, 0, sizeof *o);
+  memset(o->stages, 1, sizeof o->stages);
+  strcpy(c.op, "NN");
+  for (i = 0; i < 3; i++) {
+    c.sides[i].values[0] = i == 0 ? m : i == 1 ? n : k;
+    c.sides[i].count = 1;
+  }
+  status = read_command(o, &c, argc, argv, on_gpu);
+  if (status == 0)
+    status = check_combinations(o, &c);
+  if (status != 0)
+    return status;
+  set_defaults(o, &c);
+  status = check_kernels(o);
+  return status != 0 ? status : make_problems(o, &c);
 }
 
 #endif

@@ -68,7 +68,7 @@ typedef union cell {
   X(ceiling_gflops,    "", "",         HIDDEN, 0)    /* of a tensor mode: cuBLAS on as many 16-bit products */         \
   X(percent_of_ceiling, "", "",        HIDDEN, 1)                                                                      \
   X(workspace_bytes,   "", "",         HIDDEN, 0)    /* of production */                                               \
-  X(guard,             "", "",         HIDDEN, 0)    /* 0: the mode's format computed C; else sgemm_guard bits */       \
+  X(guard,             "", "",         HIDDEN, 0)    /* 0: the mode's format computed C; else sgemm_guard bits */      \
   X(spread_percent,    "", "spread %", 8,      2)    /* interquartile range over median */                             \
   X(samples,           "", "runs",     4,      0)                                                                      \
   X(clock_before_mhz,  "", "",         HIDDEN, 0)    /* SM clock during the first sample */                            \

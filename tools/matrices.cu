@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(THREADS) fill16(uint16_t *x, size_t count, int
   }
 }
 
-/* Each warp computes one result; k is interleaved across its lanes. The warps of a block compute neighbouring results of
-   a row of C, so they read the same sectors of an MN-major B. All lanes receive the sums. */
+/* Each warp computes one result; k is interleaved across its lanes. The warps of a block compute neighbouring results
+   of a row of C, so they read the same sectors of an MN-major B. All lanes receive the sums. */
 __device__ void dot(const sgemm_params &p, int64_t row, int64_t j, double *sum, double *size) {
   const int64_t z = row / p.m, i = row % p.m;
   const float *a = p.A + z * p.stride_a + (p.op_a == SGEMM_N ? i * p.lda : i);

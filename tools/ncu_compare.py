@@ -80,10 +80,11 @@ def read_model(path):
 # ---- The hardware ---------------------------------------------------------------------------------------------------
 
 
-def capture(command):
-    """(exit status, stdout and stderr) of a command. The status is 127 if the program is missing."""
+def capture(command, stderr=subprocess.STDOUT):
+    """(exit status, stdout and stderr) of a command. The status is 127 if the program is missing. stderr: where its
+    messages go."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, universal_newlines=True)
         return done.returncode, done.stdout
     except OSError as error:
         return 127, str(error)
@@ -135,9 +136,9 @@ def write_opcodes(ncu, report, path):
 def measure(ncu, binary, arguments, stem):
     """Writes ncu's report and pages to files that begin with `stem`, and occupancy.csv and device.txt to its directory."""
     command = [str(pathlib.Path(binary).absolute())] + arguments
-    status, said = capture(command)
+    status, said = capture(command, stderr=None)  # a line for each variant that the GPU cannot run
     if status != 0:
-        fail(f"{' '.join(command)} failed: {said.strip()}")
+        fail(f"{' '.join(command)} failed")
     stem.with_name("occupancy.csv").write_text(said)
 
     report = pathlib.Path(f"{stem}.ncu-rep")
@@ -242,8 +243,12 @@ def read_source(path):
 def read_opcodes(path):
     """{kernel: {opcode: executions by warps}} of a file of write_opcodes()."""
     found = {}
-    for kernel, opcode, executed in read_lines(path)[1:]:
-        found.setdefault(KERNEL.search(kernel)[0], {})[opcode] = int(executed)
+    for cells in read_lines(path)[1:]:
+        kernel = KERNEL.search(cells[0]) if len(cells) == 3 else None
+        if len(cells) != 3 or not cells[2].isdigit():
+            fail(f"{path} is not a CSV of kernel, opcode and executed: {','.join(cells)}")
+        if kernel is not None:  # others, such as sgemm_pack, are no variant's
+            found.setdefault(kernel[0], {})[cells[1]] = int(cells[2])
     return found
 
 
@@ -365,7 +370,10 @@ def main():
         if not hardware:
             fail(f"{stem}.raw.csv is missing or holds no kernel")
         runs.append((arguments, model, hardware))
-    device = ((o.earlier or o.out) / "device.txt").read_text().strip()
+    try:
+        device = ((o.earlier or o.out) / "device.txt").read_text().strip()
+    except OSError as error:
+        fail(f"no GPU and driver for the page: {error}")
     sys.exit(0 if write_table(o.out, device, runs) else 1)
 
 

@@ -12,8 +12,9 @@ With --check the script writes nothing, and a page that differs from its sources
 import csv
 import pathlib
 import re
-import sys
 import textwrap
+
+import generated
 
 DOCS = pathlib.Path(__file__).absolute().parent.parent / "docs"
 COUNTS, OCCUPANCY, LADDER = "counts_512x768x256_nn.csv", "counts_occupancy_h200.csv", "ladder_h200.txt"
@@ -100,6 +101,7 @@ def counted(stage):
 
 
 def measured(stage):
+    """The table, or None if the stage has no measurement."""
     provenance, problem, device, _, *rest = (DOCS / "measurements" / LADDER).read_text().splitlines()
     peak, = re.findall(r"FMA peak ([\d.]+) TFLOP/s", device)
     cublas, = re.findall(r"cuBLAS SGEMM [\d.]+ ms, ([\d.]+) TFLOP/s", device)
@@ -109,6 +111,8 @@ def measured(stage):
         if line.startswith(f"sgemm_{stage}_"):
             kernel, ms, gflops, of_peak, of_cublas, *_ = line.split()
             lines.append([f"`{kernel.split('_', 2)[2]}`", ms, f"{float(gflops) / 1000:.2f}", of_peak, of_cublas])
+    if len(lines) == 1:
+        return None
     size = ", ".join(re.findall(r"[mnk] \d+|op [NT]{2}", problem))
     caches = "L2-cold" if "cold" in problem else "L2-warm"
     text = f"{size}, {caches}. {provenance.lstrip('# ')}: {link(LADDER)}."
@@ -116,30 +120,23 @@ def measured(stage):
 
 
 def occupancy(stage):
+    """The table, or None if the file has no kernel of the stage."""
     lines = [["variant", "limited by", "threads per block", "registers per thread", "shared memory per block, bytes",
               "local memory per thread, bytes", "resident blocks per SM", "resident warps per SM", "occupancy, %"]]
     for of, name, c in read_csv(OCCUPANCY):
         if of == stage:
             lines.append([f"`{name}`", c["limit"], c["threads"], c["registers"], f"{int(c['shared_bytes']):,}",
                           c["local_bytes"], c["blocks"], c["warps"], c["occupancy_percent"]])
+    if len(lines) == 1:
+        return None
     text = f"H200, op NN, nvcc 13.0, computed by `sgemm_occupancy_of()`: {link(OCCUPANCY)}."
     return f"{markdown(lines, 2)}\n\n{source(text)}"
 
 
-def main():
-    different = []
-    for stage in dict.fromkeys(row[0] for row in read_csv(COUNTS)):
-        page = DOCS / "stages" / f"{stage}.md"
-        old = new = page.read_text()
-        for table in (counted, measured, occupancy):
-            new = re.sub(rf"(<!-- BEGIN {table.__name__} -->\n).*?(<!-- END {table.__name__} -->)",
-                         lambda m: f"{m[1]}{table(stage)}\n{m[2]}", new, flags=re.S)
-        if new != old:
-            different.append(page.name)
-            if "--check" not in sys.argv:
-                page.write_text(new)
-    if "--check" in sys.argv and different:
-        sys.exit(f"page_tables.py: pages that differ from docs/measurements: {', '.join(different)}")
+def tables(stage):
+    found = {table.__name__: table(stage) for table in (counted, measured, occupancy)}
+    return {name: text for name, text in found.items() if text is not None}
 
 
-main()
+generated.main("page_tables.py", {DOCS / "stages" / f"{stage}.md": tables(stage)
+                                  for stage in dict.fromkeys(row[0] for row in read_csv(COUNTS))})

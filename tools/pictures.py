@@ -29,8 +29,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION = "#000000", "#e69f00", "#56b4e9", "#
 GREY, PALE = "#666666", "#dddddd"
 DPI = 100
 WIDTH = 9.0  # inches: 900 pixels, as wide as GitHub shows a README
-STAGES = ("naive", "coalesced", "tiled", "tile1d", "tile2d", "vectorized", "warptiled", "doublebuffered", "async",
-          "splitk", "direct", "gemv", "tma")
+VARIANTS = pathlib.Path(__file__).resolve().parent.parent / "sgemm/variants.h"
 
 
 def fail(message):
@@ -39,6 +38,15 @@ def fail(message):
 
 
 # ---- Reading --------------------------------------------------------------------------------------------------------
+
+
+def stages():
+    """The names of the stages in reading order."""
+    try:
+        table = VARIANTS.read_text().split("#define SGEMM_STAGES(X)", 1)[1].split("\n\n", 1)[0]
+    except (OSError, IndexError) as error:
+        fail(f"{VARIANTS}: no table of the stages ({error.__class__.__name__})")
+    return re.findall(r"X\((\w+),", table)
 
 
 def number(text):
@@ -271,7 +279,7 @@ def draw_stages(arguments):
         best.pop("gemv", None)
     if not best or "cublas" not in timed or "production" not in timed:
         fail(f"{arguments.file}: not the rates of stages, production and cublas at one size")
-    bars = [(stage, best[stage][0] / 1e3, SKY) for stage in STAGES if stage in best]
+    bars = [(stage, best[stage][0] / 1e3, SKY) for stage in stages() if stage in best]
     bars.append(("sgemm_run()", timed["production"]["gflops"] / 1e3, BLUE))
     cublas = timed["cublas"]["gflops"] / 1e3
     ceiling = context["ffma_gflops"] / 1e3 if context.get("ffma_gflops") else None

@@ -19,7 +19,8 @@
 
 enum { PLANS_MOST = 64 }; /* plans of a variant */
 
-/* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of plans. */
+/* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of plans.
+   */
 static inline int plans_add(sgemm_plan *plans, int count, sgemm_plan plan, const sgemm_params *p,
                             const sgemm_device *device) {
   const sgemm__args args = sgemm__args_of(p);
@@ -65,7 +66,8 @@ static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, 
       const int parts = plan.cluster_k * split_k[i]; /* parts of a tile's k */
       const double most = split_k[i] == 1 ? 16.0 : 4.0;
       plan.split_k = split_k[i];
-      if (parts == 1 || (tiles * parts <= most * device->multiprocessors && parts * sgemm__min_block_k(v) <= (double)p->k))
+      if (parts == 1 ||
+          (tiles * parts <= most * device->multiprocessors && parts * sgemm__min_block_k(v) <= (double)p->k))
         count = plans_add(plans, count, plan, p, device);
     }
   }

@@ -114,8 +114,8 @@ struct Probe {
     return d;
   }
 
-  /* The largest number of bits b such that 1, in C or as a product, plus equal addends of 2^-b with the sum 2^-23 exceeds
-     1. */
+  /* The largest b for which addends of 2^-b still count: 1 (in C, or as a product) plus 2^(b-23) addends of 2^-b, whose
+     sum is 2^-23, exceeds 1. */
   int bits_beside(bool product) {
     int bits = 22;
     while (bits < 27 - product && sum(product ? 0.0f : 1.0f, product, 1 << (bits - 22), -(bits + 1)) > 1.0f)

@@ -12,7 +12,8 @@
 
    Both sides run in strict fp32. cuBLAS has 32 MiB of workspace and its default math mode. The library runs twice, with
    the workspace that sgemm_workspace_query() asks for, and without workspace. All calls are L2-warm: one set of
-   matrices. Each result is compared with cuBLAS's. The regret is the time of the selected plan over that of the fastest plan.
+   matrices. Each result is compared with cuBLAS's. The regret is the time of the selected plan over that of the fastest
+   plan.
      Exit status: 0, 1 if a result is wrong, 2 if the tool could not run. */
 #include "sgemm.h"
 #include "tools/machine.h"
@@ -50,9 +51,9 @@ static void set_strides(sgemm_params *p) {
 }
 
 /* A call: m and n from 1 to 16384, k from 1 to 65536, their logarithms uniform; each op pair alike; one call in four a
-   batch of 2 to 2048; one in two with sizes that are multiples of 4, so that packed rows are aligned to 16 bytes; one in
-   four with rows 1 to 32 floats wider than packed ones (a multiple of 4 if the sizes are); one in four with beta 0.5.
-   Calls that exceed the memory of an operand or 4e11 FLOP are drawn again. */
+   batch of 2 to 2048; one in two with sizes that are multiples of 4, so that packed rows are aligned to 16 bytes; one
+   in four with rows 1 to 32 floats wider than packed ones (a multiple of 4 if the sizes are); one in four with beta
+   0.5. Calls that exceed the memory of an operand or 4e11 FLOP are drawn again. */
 static sgemm_params draw_call(random_numbers *r) {
   sgemm_params p;
   do {
@@ -88,6 +89,18 @@ static void print_call(FILE *out, const sgemm_params *p) {
           (long long)p->ldb, (long long)p->ldc, (double)p->beta);
 }
 
+/* 1 if the sizes and leading dimensions are in their ranges, and the batch of each operand fits the memory for it. */
+static int is_in_range(const sgemm_params *p) {
+  const int64_t numbers[] = {p->m, p->n, p->k, p->batch, p->lda, p->ldb, p->ldc};
+  unsigned i;
+  for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (numbers[i] < 1 || numbers[i] > OPERAND_FLOATS)
+      return 0;
+  return p->lda >= (p->op_a == SGEMM_N ? p->k : p->m) && p->ldb >= (p->op_b == SGEMM_N ? p->n : p->k) &&
+         p->ldc >= p->n && isfinite(p->beta) && p->stride_a <= OPERAND_FLOATS / p->batch &&
+         p->stride_b <= OPERAND_FLOATS / p->batch && p->stride_c <= OPERAND_FLOATS / p->batch;
+}
+
 /* Parses the first columns of a line. Returns the number of its characters that they take, 0 if the line is no call. */
 static int parse_call(const char *line, sgemm_params *p) {
   long long m, n, k, batch, lda, ldb, ldc;
@@ -106,7 +119,7 @@ static int parse_call(const char *line, sgemm_params *p) {
   p->beta = beta;
   p->mode = SGEMM_STRICT;
   set_strides(p);
-  return used;
+  return is_in_range(p) ? used : 0;
 }
 
 typedef struct call_list {
@@ -126,25 +139,50 @@ static int draw_calls(call_list *calls, uint64_t seed, int count) {
   return 0;
 }
 
+/* Calls parse(line, all, number) for each line of a file, with numbers from 0 on. Empty lines and headings do not
+   count. A file of several parts has several headings. Returns the number of lines, or -1 after an error message: the
+   file cannot be read, parse() returned 0, or there are no lines or too many. `what`: the message for such a line. */
+static int read_lines(const char *path, int (*parse)(const char *line, void *all, int number), void *all,
+                      const char *what) {
+  char line[1024], where[300];
+  int count = 0, number = 0, bad = 0;
+  FILE *f = fopen(path, "r");
+  if (f == NULL)
+    return fail(path, strerror(errno)), -1;
+  while (!bad && fgets(line, sizeof line, f) != NULL) {
+    line[strcspn(line, "\r\n")] = '\0';
+    number++;
+    if (line[0] == '\0' || strncmp(line, "m,n,k", strlen("m,n,k")) == 0)
+      continue;
+    bad = count == CALL_CAPACITY || !parse(line, all, count);
+    count++;
+  }
+  fclose(f);
+  snprintf(where, sizeof where, "%.250s, line %d", path, number);
+  if (bad && count > CALL_CAPACITY)
+    return fail(where, "more than 100000 calls"), -1;
+  if (bad || count == 0)
+    return fail(bad ? where : path, what), -1;
+  return count;
+}
+
+static int parse_listed(const char *line, void *all, int number) {
+  return parse_call(line, &((sgemm_params *)all)[number]) > 0;
+}
+
+static int read_calls(call_list *calls, const char *path) {
+  calls->all = (sgemm_params *)malloc(CALL_CAPACITY * sizeof *calls->all);
+  if (calls->all == NULL)
+    return fail(path, "there is no memory for it");
+  calls->count = read_lines(
+      path, parse_listed, calls->all,
+      "no call: m, n, k, batch, op, lda, ldb, ldc and beta, each operand of at most 100663296 floats");
+  return calls->count > 0 ? 0 : 2;
+}
+
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
 #include "tools/cublas_call.h"
-
-static int read_calls(call_list *calls, const char *path) {
-  char line[1024];
-  FILE *f = fopen(path, "r");
-  if (f == NULL)
-    return fail(path, strerror(errno));
-  calls->count = 0;
-  calls->all = (sgemm_params *)malloc(CALL_CAPACITY * sizeof *calls->all);
-  while (calls->all != NULL && calls->count < CALL_CAPACITY && fgets(line, sizeof line, f) != NULL) {
-    sgemm_params *p = &calls->all[calls->count];
-    calls->count += parse_call(line, p) > 0 &&
-                    sgemm__max(p->stride_a, sgemm__max(p->stride_b, p->stride_c)) <= OPERAND_FLOATS / p->batch;
-  }
-  fclose(f);
-  return calls->count > 0 ? 0 : fail(path, "no calls");
-}
 
 /* ---- Measuring --------------------------------------------------------------------------------------------------- */
 
@@ -437,11 +475,6 @@ static int measure(const char *path, const call_list *calls, const char *plans, 
 
 #else
 
-static int read_calls(call_list *calls, const char *path) {
-  (void)calls;
-  return fail(path, "calls are only measured on a GPU");
-}
-
 static int measure(const char *path, const call_list *calls, const char *plans, int from_stream) {
   (void)path, (void)calls, (void)plans, (void)from_stream;
   return fail("measure", "needs a GPU");
@@ -459,7 +492,8 @@ typedef struct result {
   char plans[256];
 } result;
 
-static int parse_result(const char *line, result *r) {
+static int parse_result(const char *line, void *all, int number) {
+  result *r = &((result *)all)[number];
   double cublas, us[2], fastest[2];
   const int used = parse_call(line, &r->p);
   if (used == 0 || sscanf(line + used, ",%d,%lf,%lf,%lf,%lf,%lf,%255[^,],", &r->wrong, &cublas, &us[0], &us[1],
@@ -584,22 +618,13 @@ static int print_report(result *all, int count, double *numbers) {
 }
 
 static int report(const char *path) {
-  char line[1024];
-  result *all;
-  double *numbers;
-  int count = 0, status;
-  FILE *f = fopen(path, "r");
-  if (f == NULL)
-    return fail(path, strerror(errno));
-  all = (result *)malloc(CALL_CAPACITY * sizeof *all);
-  numbers = (double *)malloc(CALL_CAPACITY * sizeof *numbers);
-  while (all != NULL && count < CALL_CAPACITY && fgets(line, sizeof line, f) != NULL)
-    count += parse_result(line, &all[count]);
-  fclose(f);
+  result *all = (result *)malloc(CALL_CAPACITY * sizeof *all);
+  double *numbers = (double *)malloc(CALL_CAPACITY * sizeof *numbers);
+  int count, status = 2;
   if (all == NULL || numbers == NULL)
-    status = fail(path, "there is no memory for it");
-  else
-    status = count > 0 ? print_report(all, count, numbers) : fail(path, "no measured calls");
+    fail(path, "there is no memory for it");
+  else if ((count = read_lines(path, parse_result, all, "no measured calls")) > 0)
+    status = print_report(all, count, numbers);
   free(all);
   free(numbers);
   return status;

@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 
+import generated
+
 ROOT = pathlib.Path(__file__).absolute().parent.parent
 
 
@@ -99,7 +101,7 @@ def stage_table(ideas, rows, measured):
     return table
 
 
-def generated():
+def parts():
     source = (ROOT / "sgemm/variants.h").read_text()
     provenance, problem, device, measured = measurements((ROOT / "docs/measurements/ladder_h200.txt").read_text())
     ideas, rows = stages(source), variants(source)
@@ -112,16 +114,4 @@ def generated():
     return {"headline": headline(*files), "stages": "\n".join(table)}
 
 
-def main():
-    readme = ROOT / "README.md"
-    old = new = readme.read_text()
-    for name, text in generated().items():
-        new = re.sub(rf"(<!-- BEGIN {name} -->\n).*?(<!-- END {name} -->)", lambda m: f"{m[1]}{text}\n{m[2]}", new,
-                     flags=re.S)
-    if "--check" not in sys.argv:
-        readme.write_text(new)
-    elif new != old:
-        sys.exit("readme_tables.py: README.md is not what tools/readme_tables.py makes of the table and the measurements")
-
-
-main()
+generated.main("readme_tables.py", {ROOT / "README.md": parts()})

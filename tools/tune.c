@@ -1,7 +1,10 @@
-/* tune.c: measures plans on a GPU, and fits to their times the calibration constants with which sgemm_select() estimates.
+/* tune.c: measures plans on a GPU, and fits to their times the calibration constants with which sgemm_select()
+   estimates.
 
-     tune measure FILE.csv [SHAPES.csv]   times plans of every compiled variant on this GPU, for built-in shapes or those
-                                          of a file with the columns name,m,n,k,batch,op; appends the times to FILE.csv
+     tune measure FILE.csv [SHAPES.csv]   times plans of every compiled variant on this GPU, for built-in shapes or
+                                          those of a file with the columns name,m,n,k,batch,op; appends the times to
+                                          FILE.csv. Leaves out shapes that its memory does not hold, with a line on
+                                          stderr
      tune check FILE.csv...               prints how much slower the plans with the least estimated time are than the
                                           fastest measured plans; needs no GPU
      tune fit FILE.csv...                 prints the constants with which the selection loses least on these files, to
@@ -11,9 +14,11 @@
    Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds, and, in the files that
    `random_calls measure --plans` writes, lda,ldb,ldc,beta. */
 #include "sgemm.h"
+#include "tools/gpus.h"
 #include "tools/machine.h"
 #include "tools/numbers.h"
 #include "tools/plans.h"
+#include "tools/shapes.h"
 
 enum { WORKSPACE_BYTES = 768 << 20 }; /* workspace of the timed plans */
 
@@ -89,8 +94,12 @@ static int measure_shape(bench *b, int64_t m, int64_t n, int64_t k, int64_t batc
   p.batch = batch;
   p.workspace = b->workspace;
   p.workspace_bytes = WORKSPACE_BYTES;
-  if (m * k * batch > OPERAND_FLOATS || k * n * batch > OPERAND_FLOATS || m * n * batch > RESULT_FLOATS)
+  if (m * k * batch > OPERAND_FLOATS || k * n * batch > OPERAND_FLOATS || m * n * batch > RESULT_FLOATS) {
+    fprintf(stderr,
+            "tune: left out, A or B has more than %d floats, or C more than %d: %lld x %lld x %lld, batch %lld\n",
+            OPERAND_FLOATS, RESULT_FLOATS, (long long)m, (long long)n, (long long)k, (long long)batch);
     return 0;
+  }
   for (i = SGEMM_VARIANT_COUNT - 1; i >= 0; i--) { /* the fastest variants first */
     count = plans_of((sgemm_variant)i, &p, &b->device, plans);
     for (j = 0; j < count && status == 0; j++)
@@ -133,23 +142,11 @@ static int measure_all(bench *b) {
   return status;
 }
 
-static int measure_file(bench *b, const char *path) {
-  char line[256], name[64], op[3];
-  long long m, n, k, batch;
-  int status = 0;
-  FILE *f = fopen(path, "r");
-  if (f == NULL)
-    return fail(path, "cannot be read");
-  while (fgets(line, sizeof line, f) != NULL && status == 0)
-    if (sscanf(line, "%63[^,],%lld,%lld,%lld,%lld,%2s", name, &m, &n, &k, &batch, op) == 6)
-      status = measure_shape(b, m, n, k, batch, op);
-  fclose(f);
-  return status;
-}
-
-static int measure(const char *path, const char *shapes) {
+/* shapes: count = 0 stands for the built-in ones. */
+static int measure(const char *path, const problem *shapes, size_t count) {
   bench b;
-  int status;
+  size_t i;
+  int status = 0;
   if (!machine_present() || sgemm_device_query(-1, &b.device) != SGEMM_SUCCESS)
     return fail("measure", "needs a GPU");
   b.A = (float *)machine_alloc(sizeof(float) * OPERAND_FLOATS);
@@ -165,36 +162,43 @@ static int measure(const char *path, const char *shapes) {
   if (b.out == NULL)
     return fail(path, "cannot be written");
   fprintf(b.out, "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds\n");
-  status = shapes != NULL ? measure_file(&b, shapes) : measure_all(&b);
+  if (count == 0)
+    status = measure_all(&b);
+  for (i = 0; i < count && status == 0; i++)
+    status = measure_shape(&b, shapes[i].m, shapes[i].n, shapes[i].k, shapes[i].batch, shapes[i].op);
   return fclose(b.out) != 0 ? fail(path, "cannot be written") : status;
 }
 
 #else
 
-static int measure(const char *path, const char *shapes) {
-  (void)path, (void)shapes;
+static int measure(const char *path, const problem *shapes, size_t count) {
+  (void)path, (void)shapes, (void)count;
   return fail("measure", "needs a GPU");
 }
 
 #endif
 
-/* The properties of the GPU, or, without one, of the H200 on which the committed times were measured. Only the
-   properties that the estimate uses are set. */
+/* Times the shapes of a file, or the built-in ones for NULL. */
+static int measure_file(const char *path, const char *file) {
+  static problem shapes[SHAPES_MOST];
+  char where[SHAPES_WHERE];
+  size_t count = 0;
+  const char *wrong = file == NULL ? NULL : shapes_read(shapes, &count, file, where);
+  return wrong != NULL ? fail(where, wrong) : measure(path, shapes, count);
+}
+
+/* The properties of the GPU, or, without one, of the H200 on which the committed times were measured. */
 static sgemm_device tuned_device(void) {
+#define DEVICE(name, device, arch) GPU_DEVICE device,
+  static const sgemm_device gpus[] = {GPU_LIST(DEVICE)};
+#undef DEVICE
   sgemm_device d;
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
   if (sgemm_device_query(-1, &d) == SGEMM_SUCCESS)
     return d;
 #endif
-  memset(&d, 0, sizeof d);
-  d.code_arch = 90;
+  d = gpus[0];
   d.has_sm90a_code = 1;
-  d.multiprocessors = 132;
-  d.lanes = 128;
-  d.clock_mhz = 1980;
-  d.shared_per_block = 227 * 1024;
-  d.l2_bytes = 50 << 20;
-  d.bandwidth_gbs = 4814.0;
   return d;
 }
 
@@ -390,8 +394,8 @@ static double loss(samples *s, const calibration *c, int variant) {
   return expected_regret(s) + 0.15 * misfit(s);
 }
 
-/* Multiplies one constant by 1 + step, or divides it, as long as the loss falls and the constant is at most `most`. *now:
-   the loss. */
+/* Multiplies one constant by 1 + step, or divides it, as long as the loss falls and the constant is at most `most`.
+   *now: the loss. */
 static void improve(samples *s, const calibration *c, double *constant, double most, int variant, double step,
                     double *now) {
   int way, moves;
@@ -411,14 +415,14 @@ static void improve(samples *s, const calibration *c, double *constant, double m
 }
 
 /* Prints a plan of the report with its times. */
-static void print_sample(const char *what, const sample *t, const char *end) {
-  fprintf(stderr, "%s %s cluster_k %d split_k %d stream_k %d %.1f us (estimated %.1f)%s", what,
+static void print_sample(const sample *t, FILE *out) {
+  fprintf(out, " %s cluster_k %d split_k %d stream_k %d %.1f us (estimated %.1f)\n",
           sgemm_variant_get(t->plan.variant)->name, t->plan.cluster_k, t->plan.split_k, t->plan.stream_k, t->us,
-          t->estimated, end);
+          t->estimated);
 }
 
-/* The selected sample of a shape from `first` on: that with the lowest estimate, with workspace or without. -1: there is
-   none. */
+/* The selected sample of a shape from `first` on: that with the lowest estimate, with workspace or without. -1: there
+   is none. */
 static int selected(const samples *s, int first, int without) {
   const int end = shape_end(s, first);
   int i, best = -1;
@@ -428,8 +432,9 @@ static int selected(const samples *s, int first, int without) {
   return best;
 }
 
-/* Prints how much slower the plans with the lowest estimates are than the fastest measured plans. */
-static void report(samples *s, const calibration *c) {
+/* Prints how much slower the plans with the lowest estimates are than the fastest measured plans. `out`: the output of
+   `tune fit` are the constants. */
+static void report(samples *s, const calibration *c, FILE *out) {
   int without, first, i;
   estimate_all(s, c, -1);
   for (without = 0; without < 2; without++) {
@@ -448,16 +453,16 @@ static void report(samples *s, const calibration *c) {
       }
     }
     fprintf(
-        stderr,
+        out,
         "tune: %s workspace, %d shapes: the plans chosen take %.2f %% longer than the fastest, %.1f %% of them more "
         "than 10 %% longer, at most %.0f %%:",
         without ? "without" : "with", shapes, 100.0 * (exp(log_sum / shapes) - 1.0), 100.0 * far / shapes,
         100.0 * (exp(worst) - 1.0));
-    fprintf(stderr, " %lld x %lld x %lld,", (long long)s->all[worst_at].p.m, (long long)s->all[worst_at].p.n,
+    fprintf(out, " %lld x %lld x %lld,", (long long)s->all[worst_at].p.m, (long long)s->all[worst_at].p.n,
             (long long)s->all[worst_at].p.k);
-    print_sample("", &s->all[worst_at], "\n");
+    print_sample(&s->all[worst_at], out);
   }
-  fprintf(stderr, "tune: %d times, misfit %.1f %%\n", s->count, 100.0 * misfit(s));
+  fprintf(out, "tune: %d times, misfit %.1f %%\n", s->count, 100.0 * misfit(s));
 }
 
 static int check(char *const *paths, int count) {
@@ -466,9 +471,9 @@ static int check(char *const *paths, int count) {
   const int status = read_samples(&s, paths, count);
   s.device = tuned_device();
   if (status == 0)
-    report(&s, &c);
+    report(&s, &c, stdout);
   free(s.all);
-  return status;
+  return fflush(stdout) != 0 ? fail("stdout", "cannot be written") : status;
 }
 
 /* The constants that all variants share, in the order of the struct. */
@@ -517,8 +522,8 @@ static int has_entry(const samples *s, sgemm_variant variant) {
   return 1;
 }
 
-/* Prints the text between BEGIN calibration and END calibration. A variant with an entry must not be in SGEMM_ESTIMATED.
-   */
+/* Prints the text between BEGIN calibration and END calibration. A variant with an entry must not be in
+   SGEMM_ESTIMATED. */
 static void print_calibration(const samples *s, calibration *c) {
   constant list[CONSTANTS];
   char text[128];
@@ -568,7 +573,7 @@ static int fit(char *const *paths, int count) {
   if (status != 0)
     return status;
   fprintf(stderr, "\n");
-  report(&s, &c);
+  report(&s, &c, stderr);
   print_calibration(&s, &c);
   free(s.all);
   return fflush(stdout) != 0 ? fail("stdout", "cannot be written") : 0;
@@ -576,7 +581,7 @@ static int fit(char *const *paths, int count) {
 
 int main(int argc, char **argv) {
   if ((argc == 3 || argc == 4) && strcmp(argv[1], "measure") == 0)
-    return measure(argv[2], argc == 4 ? argv[3] : NULL);
+    return measure_file(argv[2], argc == 4 ? argv[3] : NULL);
   if (argc >= 3 && strcmp(argv[1], "check") == 0)
     return check(argv + 2, argc - 2);
   if (argc >= 3 && strcmp(argv[1], "fit") == 0)

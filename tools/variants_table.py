@@ -17,6 +17,8 @@ import re
 import sys
 import textwrap
 
+import generated
+
 ROOT = pathlib.Path(__file__).absolute().parent.parent
 PAGE = ROOT / "docs" / "variants.md"
 SUITE, TENSOR_SUITE, LADDER = "suite_h200.csv", "suite_tensor_h200.csv", "ladder_h200.txt"
@@ -155,17 +157,5 @@ def stages_table():
     return f"{markdown(lines, 2)}\n\n{paragraph(text)}"
 
 
-def main():
-    old = new = PAGE.read_text()
-    for name, table in (("variants", variants_table), ("tensor", tensor_table), ("stages", stages_table)):
-        new, found = re.subn(rf"(<!-- BEGIN {name} -->\n).*?(<!-- END {name} -->)",
-                             lambda m, table=table: f"{m[1]}{table()}\n{m[2]}", new, flags=re.S)
-        if found != 1:
-            sys.exit(f"variants_table.py: {PAGE.name} has no table {name}")
-    if "--check" not in sys.argv:
-        PAGE.write_text(new)
-    elif new != old:
-        sys.exit(f"variants_table.py: {PAGE.name} differs from docs/measurements or sgemm/variants.h")
-
-
-main()
+generated.main("variants_table.py", {PAGE: {"variants": variants_table(), "tensor": tensor_table(),
+                                            "stages": stages_table()}})

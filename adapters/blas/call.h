@@ -1,4 +1,5 @@
-/* call.h: the way of a call of BLAS to this library, for the intercepted functions of adapter.c. */
+/* call.h: how an intercepted BLAS call is described, and either computed here or forwarded, for the functions of
+   adapter.c. A call passes if it is forwarded to the real BLAS with unchanged arguments. */
 #ifndef SGEMM_BLAS_CALL_H
 #define SGEMM_BLAS_CALL_H
 
@@ -20,7 +21,7 @@ sgemm_blas__call sgemm_blas__c_call(int order, int transa, int transb, int64_t m
                                     const float *A, int64_t lda, const float *B, int64_t ldb, float beta, float *C,
                                     int64_t ldc);
 
-/* 1: the call is computed. 0: it goes to the BLAS, between sgemm_blas__enter() and sgemm_blas__leave(). */
+/* 1: the call is computed. 0: it passes, between sgemm_blas__enter() and sgemm_blas__leave(). */
 int sgemm_blas__offer(sgemm_blas__call *call);
 
 /* Between the two this thread is in the BLAS, whose own calls of sgemm_() pass and are not counted. */

@@ -2,8 +2,8 @@
 
    RTLD_NEXT has it where the program is linked with the BLAS. Python loads numpy, and with it the BLAS, out of
    RTLD_NEXT's sight (RTLD_LOCAL). Then the caller's module and the libraries that it is linked with have it: the call
-   would have gone there. A caller without a module, such as compiled code of a script, leaves the loaded library of a
-   usual name, and else one that can be loaded. */
+   would have gone there. If the caller is in no module (code compiled at run time), the function is taken from a loaded
+   library of `libraries[]`, or else from one of these that dlopen() finds. */
 #define _GNU_SOURCE /* RTLD_NEXT, dladdr() */
 #include "adapters/blas/real.h"
 

@@ -61,11 +61,10 @@ static void write_text(FILE *file, uint64_t calls) {
             sgemm_cuda_error((sgemm_status)first_error));
 }
 
-/* A process that made no call writes nothing, so that the shells and tools which inherit LD_PRELOAD stay silent. The
-   report is one write(), so that those of several processes do not mix. */
+/* A process that made no call writes nothing, so that the shells and tools which inherit LD_PRELOAD stay silent. */
 __attribute__((destructor)) static void write_report(void) {
   uint64_t calls = 0;
-  FILE *file, *text;
+  FILE *text;
   char *report = NULL;
   size_t size = 0;
   int path;
@@ -76,10 +75,6 @@ __attribute__((destructor)) static void write_report(void) {
     return;
   write_text(text, calls);
   fclose(text);
-  file = sgemm_adapter__open("sgemm_blas", sgemm_blas__settings_get()->report_file);
-  if (file != NULL)
-    fwrite(report, 1, size, file);
-  if (file != NULL && file != stderr)
-    fclose(file);
+  sgemm_adapter__write("sgemm_blas", sgemm_blas__settings_get()->report_file, report, size);
   free(report);
 }

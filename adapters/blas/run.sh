@@ -2,7 +2,7 @@
 # run.sh SIZE...: runs blas_rate, which lies beside this script, with the adapter preloaded, first with every call on the
 # GPU, which shows where the GPU begins to be faster, and then with the default thresholds and a report. The OpenBLAS of
 # the archive is in lib/. Then numpy's products, if $PYTHON [python3] has a numpy. Variables SGEMM_BLAS_... of the caller
-# hold.
+# hold, except SGEMM_BLAS_REPORT, which is 1, and, with every call on the GPU, the two thresholds, which are 0.
 #
 # run.sh --quick: in about 20 s, numpy under the adapter at 8192 cubed beside sgemm_host_run(), numpy at 256 cubed with
 # and without the adapter, and the sizes from which on the GPU is faster than the BLAS of the archive.
@@ -69,7 +69,7 @@ quick_crossover() {
     $1 == "blas" { printf "%s,%s,%s,%s,%s,%s,%s,%.2f,%s\n", $2, $3, $4, $5, $6, gpu, $8, $8 / gpu, error; fflush() }'
 }
 
-nproc
+echo "# $(nproc) CPUs"
 if [ "${1:-}" = --quick ]; then
   if "$python" -c 'import numpy' 2> /dev/null; then
     quick_large 8192

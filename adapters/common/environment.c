@@ -1,7 +1,8 @@
-/* environment.c: reads environment variables. */
+/* environment.c: reads environment variables, and writes a report. */
 #define _POSIX_C_SOURCE 200809L /* strdup() */
 #include "adapters/common/environment.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,9 +55,15 @@ const char *sgemm_adapter__file_of(const char *variable) {
                                                                    : NULL; /* the program may change it */
 }
 
-FILE *sgemm_adapter__open(const char *adapter, const char *file) {
+void sgemm_adapter__write(const char *adapter, const char *file, const char *report, size_t size) {
   FILE *opened = file == NULL ? stderr : fopen(file, "a");
-  if (opened == NULL)
+  if (opened == NULL) {
     fprintf(stderr, "%s: the report cannot be written to %s\n", adapter, file);
-  return opened;
+    return;
+  }
+  if (file != NULL)
+    setvbuf(opened, NULL, _IONBF, 0); /* a buffer would divide a long report */
+  fwrite(report, 1, size, opened);
+  if (file != NULL)
+    fclose(opened);
 }

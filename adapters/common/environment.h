@@ -1,9 +1,9 @@
-/* environment.h: the environment variables that the adapters have in common. A line on stderr reports a value that
-   cannot be used. The line begins with the name of the adapter. */
+/* environment.h: the environment variables that the adapters have in common, and the report that one names. A line on
+   stderr reports a value that cannot be used. The line begins with the name of the adapter. */
 #ifndef SGEMM_ADAPTER_ENVIRONMENT_H
 #define SGEMM_ADAPTER_ENVIRONMENT_H
 
-#include <stdio.h>
+#include <stddef.h>
 
 typedef struct sgemm_adapter__mode {
   const char *name; /* as the variable has it */
@@ -19,10 +19,12 @@ double sgemm_adapter__number_of(const char *adapter, const char *variable, doubl
 /* 1 if the variable has a value other than 0. */
 int sgemm_adapter__is_on(const char *variable);
 
-/* The file that a variable for a report names, a copy; NULL: stderr, which 1 stands for, or no report. */
+/* A copy of the file name in a report variable. NULL if the variable is 1 (report on stderr), 0, empty or unset (no
+   report). */
 const char *sgemm_adapter__file_of(const char *variable);
 
-/* The file, opened to append, or stderr. NULL: it cannot be opened, and a line on stderr says so. */
-FILE *sgemm_adapter__open(const char *adapter, const char *file);
+/* Appends a report to the file. file: NULL is stderr. The report is one write(), so that those of several processes do
+   not mix. A line on stderr says that the file cannot be opened. */
+void sgemm_adapter__write(const char *adapter, const char *file, const char *report, size_t size);
 
 #endif /* SGEMM_ADAPTER_ENVIRONMENT_H */

@@ -185,7 +185,7 @@ static void read_handle(cublasHandle_t handle, sgemm_cublas__call *call) {
   sgemm_cublas__pass_if(sms != 0, SGEMM_CUBLAS_PATH_SM_COUNT, call);
 }
 
-/* The product by the functions for one matrix and for a batch, which compute what the Ex functions compute in fp32. */
+/* Runs the call by cublasSgemm, or cublasSgemmStridedBatched for a batch. In fp32 the Ex functions compute the same. */
 static cublasStatus_t pass_product(const sgemm_cublas__call *call, float *C) {
   const sgemm_cublas__functions *real = sgemm_cublas__real();
   const sgemm_params *p = &call->p;

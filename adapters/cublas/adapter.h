@@ -1,4 +1,5 @@
-/* adapter.h: the way of a call of cuBLAS to this library, for the intercepted functions of adapter.c and lt.c. */
+/* adapter.h: how an intercepted cuBLAS call is described, and either computed here or forwarded, for the functions of
+   adapter.c and lt.c. A call passes if it is forwarded to the real cuBLAS with unchanged arguments. */
 #ifndef SGEMM_CUBLAS_ADAPTER_H
 #define SGEMM_CUBLAS_ADAPTER_H
 
@@ -13,10 +14,10 @@ typedef struct sgemm_cublas__call {
   const void *alpha, *beta; /* the program's pointers, to floats on the host if path is still STRICT at the offer */
   sgemm_stream stream;
   int pedantic;            /* 1: strict, whatever SGEMM_CUBLAS_MODE says */
-  sgemm_cublas__path path; /* STRICT; or why the call passes to cuBLAS, the first reason that was found */
+  sgemm_cublas__path path; /* STRICT; or why the call passes, the first reason that was found */
   cublasStatus_t status;   /* the result, if this library took the call */
-  /* The real cuBLAS with the arguments of the call, and the result in C, for measurements; NULL: there is none. The
-     intercepted function sets `context` and reads it here. */
+  /* Runs the call in the real cuBLAS and writes the result to C. Only SGEMM_CUBLAS_TIMES uses it; NULL: the call cannot
+     be measured. `context` holds what this function needs: the handle, or the arguments. */
   cublasStatus_t (*pass)(const struct sgemm_cublas__call *call, float *C);
   const void *context;
 } sgemm_cublas__call;
@@ -26,7 +27,7 @@ sgemm_cublas__call sgemm_cublas__call_of(const char *function, int transa, int t
                                          const void *alpha, const void *A, int64_t lda, const void *B, int64_t ldb,
                                          const void *beta, void *C, int64_t ldc);
 
-/* Makes the call pass to cuBLAS for this reason, unless there is a reason already or the condition is 0. */
+/* Makes the call pass for this reason, unless there is a reason already or the condition is 0. */
 void sgemm_cublas__pass_if(int condition, sgemm_cublas__path why, sgemm_cublas__call *call);
 
 /* Computes the offered call with its result in C. */
@@ -36,7 +37,7 @@ sgemm_status sgemm_cublas__compute(const sgemm_cublas__call *call, float *C);
 void sgemm_cublas__compute_in(int type, sgemm_cublas__call *call);
 
 /* Runs the call if nothing makes it pass, and counts it. Returns 1 if call->status is the call's result, 0 if the
-   program's arguments have to go to cuBLAS. */
+   call passes. */
 int sgemm_cublas__offer(sgemm_cublas__call *call);
 
 /* 1 if SGEMM_CUBLAS_MODE is off or the call comes from cuBLAS: it passes without a look at its arguments. */

@@ -155,7 +155,7 @@ typedef struct arguments {
   cudaStream_t stream;
 } arguments;
 
-/* The call with its result in D. With beta = 0 C is not read. Otherwise C is D in the program's call, and here. */
+/* Runs the call with D as result and as C. Valid because the program's C is its D, or beta is 0 and C is not read. */
 static cublasStatus_t pass_matmul(const sgemm_cublas__call *call, float *D) {
   const arguments *x = (const arguments *)call->context;
   return sgemm_cublas__real_lt()->cublasLtMatmul(x->handle, x->desc, x->alpha, x->A, x->a, x->B, x->b, x->beta, D, x->c,

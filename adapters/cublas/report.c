@@ -3,9 +3,10 @@
    The table of shapes has a fixed size and only grows, so that threads need no lock: a thread claims an empty entry,
    writes the shape and publishes the entry. A thread does not wait for another one. So a shape that two threads count
    for the first time at once can have two entries, and two lines in the report. */
-#define _POSIX_C_SOURCE 200809L /* getpid() */
+#define _POSIX_C_SOURCE 200809L /* getpid(), open_memstream() */
 #include "adapters/cublas/report.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,20 @@ static uint64_t hash_of(const sgemm_cublas__shape *s) {
   return mix(hash, (uint64_t)s->op_a << 16 | (uint64_t)s->op_b << 8 | (uint64_t)s->path);
 }
 
+/* Forgets the calls: those of a parent are not those of its child. */
+static void count_none(void) {
+  memset(entries, 0, sizeof entries);
+  memset(path_calls, 0, sizeof path_calls);
+  uncounted = 0;
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_none); }
+
 sgemm_cublas__entry *sgemm_cublas__count(const sgemm_cublas__shape *shape) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   const uint64_t hash = hash_of(shape);
   unsigned probe;
+  pthread_once(&once, watch_forks);
   __atomic_fetch_add(&path_calls[shape->path], 1, __ATOMIC_RELAXED);
   for (probe = 0; probe < PROBES; probe++) {
     entry *e = &entries[(hash + probe) % ENTRIES];
@@ -93,10 +105,12 @@ static const char *sentence_of(sgemm_cublas__path path) {
   return sentences[path];
 }
 
-/* FLOP of all calls of an entry, in units of 10^9: 2 m n k each. */
+/* FLOP of all calls of an entry, in units of 10^9: 2 m n k each. A call with wrong arguments has none. */
 static double gflop_of(const entry *e) {
-  return 2e-9 * (double)e->shape.m * (double)e->shape.n * (double)e->shape.k * (double)e->shape.batch *
-         (double)e->calls;
+  const sgemm_cublas__shape *s = &e->shape;
+  if (s->path == SGEMM_CUBLAS_PATH_ARGUMENTS || s->m < 0 || s->n < 0 || s->k < 0 || s->batch < 0)
+    return 0.0;
+  return 2e-9 * (double)s->m * (double)s->n * (double)s->k * (double)s->batch * (double)e->calls;
 }
 
 /* Copies the entries that are in use to `used`. Returns their number. */
@@ -175,21 +189,9 @@ static void print_shapes(FILE *file, const entry *used, int count, int times) {
             (unsigned long long)lost, ENTRIES);
 }
 
-/* A process that made no call writes nothing, so that the shells and tools which inherit LD_PRELOAD stay silent. */
-__attribute__((destructor)) static void write_report(void) {
+static void write_text(FILE *file, uint64_t calls, const sgemm_cublas__settings *settings) {
   static entry used[ENTRIES];
-  const sgemm_cublas__settings *settings = sgemm_cublas__settings_get();
-  uint64_t calls = 0;
-  FILE *file;
-  int path, count;
-  for (path = 0; path < SGEMM_CUBLAS_PATH_COUNT; path++)
-    calls += __atomic_load_n(&path_calls[path], __ATOMIC_RELAXED);
-  if (calls == 0)
-    return;
-  file = sgemm_adapter__open("sgemm_cublas", settings->report_file);
-  if (file == NULL)
-    return;
-  count = collect(used);
+  const int count = collect(used);
   qsort(used, (size_t)count, sizeof *used, by_calls);
   fprintf(file, "sgemm_cublas: %llu calls of process %ld, SGEMM_CUBLAS_MODE=%s\n", (unsigned long long)calls,
           (long)getpid(), settings->mode_name);
@@ -197,6 +199,24 @@ __attribute__((destructor)) static void write_report(void) {
   if (settings->times)
     print_times(file, used, count);
   print_shapes(file, used, count, settings->times);
-  if (file != stderr)
-    fclose(file);
+}
+
+/* A process that made no call writes nothing, so that the shells and tools which inherit LD_PRELOAD stay silent. */
+__attribute__((destructor)) static void write_report(void) {
+  const sgemm_cublas__settings *settings;
+  uint64_t calls = 0;
+  FILE *text;
+  char *report = NULL;
+  size_t size = 0;
+  int path;
+  for (path = 0; path < SGEMM_CUBLAS_PATH_COUNT; path++)
+    calls += __atomic_load_n(&path_calls[path], __ATOMIC_RELAXED);
+  text = calls == 0 ? NULL : open_memstream(&report, &size);
+  if (text == NULL)
+    return;
+  settings = sgemm_cublas__settings_get();
+  write_text(text, calls, settings);
+  fclose(text);
+  sgemm_adapter__write("sgemm_cublas", settings->report_file, report, size);
+  free(report);
 }

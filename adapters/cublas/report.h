@@ -20,7 +20,7 @@
   X(ALGORITHM,       "cuBLAS: the program asks for autotuning, or for an unknown algorithm")                           \
   X(INCREMENT,       "cuBLAS: an increment of a vector is not 1")                                                      \
   X(SM_COUNT,        "cuBLAS: the program limits the SMs")                                                             \
-  X(EPILOGUE,        "cuBLAS: an epilogue, such as a bias")                                                            \
+  X(EPILOGUE,        "cuBLAS: an epilogue other than bias, ReLU and GELU, or a bias with a batch")                     \
   X(LAYOUT,          "cuBLAS: matrices that are not column-major, or a triangle")                                      \
   X(OUT_OF_PLACE,    "cuBLAS: beta is not 0, and C and D differ")                                                      \
   X(SCALES,          "cuBLAS: scale factors in device memory")                                                         \
@@ -50,8 +50,8 @@ typedef struct sgemm_cublas__entry sgemm_cublas__entry;
 /* Counts a call. Any number of threads may call at once. Returns the entry of the shape; NULL: there is no room. */
 sgemm_cublas__entry *sgemm_cublas__count(const sgemm_cublas__shape *shape);
 
-/* The times of an entry are measured by the one thread that claims them. claim: 1 for this thread. unclaim: a later call
-   may measure. set: microseconds of a call in cuBLAS and here. */
+/* The times of an entry are measured by the one thread that claims them. claim: 1 for this thread. unclaim: a later
+   call may measure. set: microseconds of a call in cuBLAS and here. */
 int sgemm_cublas__claim_times(sgemm_cublas__entry *entry);
 void sgemm_cublas__unclaim_times(sgemm_cublas__entry *entry);
 void sgemm_cublas__set_times(sgemm_cublas__entry *entry, double cublas_us, double sgemm_us);

@@ -7,11 +7,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "adapters/host/device.h"
 
 sgemm_host__fake sgemm_host__fake_state = {
-    1, (int64_t)1 << 30, 0, NULL, 0, 1, 0, 0, 0, {0}, 0, 0, 0, 0, 0, {0}, 0, 0, 0, 0, 0, 0, 0};
+    1, (int64_t)1 << 30, 0, NULL, 0, 1, 0, 0, 0, 0, {0}, 0, 0, 0, 0, 0, {0}, {0}, 0, 0, 0, 0, 0, 0, {0}, 0};
 #define fake sgemm_host__fake_state
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -72,17 +73,26 @@ int sgemm_host__device_set(int device) {
   return status;
 }
 int sgemm_host__device_free_bytes(int64_t *bytes) {
-  *bytes = fake.memory_bytes;
-  return counted_alone(SGEMM_HOST__FAKE_DEVICE);
+  struct timespec t = {0, 0};
+  int status;
+  pthread_mutex_lock(&lock);
+  *bytes = sgemm__max(0, fake.memory_bytes - fake.bytes_of[current % 16]);
+  status = counted(SGEMM_HOST__FAKE_DEVICE);
+  pthread_mutex_unlock(&lock);
+  t.tv_nsec = 1000 * (long)fake.query_us;
+  if (fake.query_us > 0)
+    nanosleep(&t, NULL);
+  return status;
 }
 
-/* Memory whose bytes are all 0xff. Its size stands before it. */
+/* Memory whose bytes are all 0xff. Its size and its device stand before it. */
 enum { HEAD = 256 };
 static void *make(int64_t bytes) {
   char *memory = (char *)aligned_alloc(HEAD, (size_t)((bytes + 2 * HEAD - 1) / HEAD * HEAD));
   if (memory == NULL)
     return NULL;
   memcpy(memory, &bytes, sizeof bytes);
+  memcpy(memory + sizeof bytes, &current, sizeof current);
   memset(memory + HEAD, 0xff, (size_t)bytes);
   return memory + HEAD;
 }
@@ -97,10 +107,11 @@ int sgemm_host__alloc(void **memory, int64_t bytes) {
   int status;
   pthread_mutex_lock(&lock);
   status = counted(SGEMM_HOST__FAKE_ALLOC);
-  *memory = status == SGEMM_SUCCESS && bytes <= fake.memory_bytes ? make(bytes) : NULL;
+  *memory = status == SGEMM_SUCCESS && bytes <= fake.memory_bytes - fake.bytes_of[current % 16] ? make(bytes) : NULL;
   if (*memory != NULL) {
     fake.allocations++;
     fake.bytes += bytes;
+    fake.bytes_of[current % 16] += bytes;
     if (bytes > fake.most_bytes)
       fake.most_bytes = bytes;
   } else if (status == SGEMM_SUCCESS)
@@ -109,9 +120,14 @@ int sgemm_host__alloc(void **memory, int64_t bytes) {
   return status;
 }
 void sgemm_host__free(void *memory) {
+  int64_t bytes;
+  int device;
   pthread_mutex_lock(&lock);
+  memcpy(&device, (char *)memory - HEAD + sizeof bytes, sizeof device);
+  bytes = drop(memory);
   fake.allocations--;
-  fake.bytes -= drop(memory);
+  fake.bytes -= bytes;
+  fake.bytes_of[device % 16] -= bytes;
   pthread_mutex_unlock(&lock);
 }
 
@@ -226,6 +242,7 @@ int sgemm_host__stream_make(sgemm_host__stream *out) {
     s->next = all;
     all = s;
     fake.streams++;
+    fake.streams_of[current % 16]++;
     *out = s;
   }
   pthread_mutex_unlock(&lock);

@@ -68,8 +68,8 @@ int sgemm_host__event_wait(sgemm_host__event event, sgemm_host__stream stream) {
   return status_of(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
 }
 
-/* Copies row by row. The documentation of cudaMemcpy2DAsync() promises an error for pitches above cudaDeviceProp::memPitch,
-   2^31 - 1 bytes. Driver 580 takes them. */
+/* Copies row by row. The documentation of cudaMemcpy2DAsync() promises an error for pitches above
+   cudaDeviceProp::memPitch, 2^31 - 1 bytes. Driver 580 takes them. */
 static int copy_rows(const sgemm_host__copy *c, enum cudaMemcpyKind kind, sgemm_host__stream stream) {
   int64_t i;
   cudaError_t error = cudaSuccess;

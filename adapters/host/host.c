@@ -125,6 +125,10 @@ static int scale(const sgemm_params *p) {
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
+/* Held while a call reads the free device memory, makes its plan and allocates. So of two calls at once the second
+   plans with what the first has left. */
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+
 typedef struct lanes {
   int count;
   sgemm_host__lane *lane[SGEMM_HOST_MAX_DEVICES];
@@ -229,10 +233,10 @@ static void run_threads(sgemm_host__call *call, const lanes *l) {
     pthread_join(i % 2 == 0 ? l->lane[(i + 1) / 2]->store_thread : l->lane[(i + 1) / 2]->run_thread, NULL);
 }
 
-/* Tells the first lane to prefault C. In newly allocated memory no page of C is there, and faults would take the time of
-   the store, which at the end of a call nothing hides. With beta != 0 C is read, so its pages are there. A C of less than
-   4 MiB is left to the store, because it is few windows for many threads. The pool of the first lane prefaults for all
-   lanes: a lane learns from the queue which rows it stores, tile by tile. */
+/* Tells the first lane to prefault C. In newly allocated memory no page of C is there, and faults would take the time
+   of the store, which at the end of a call nothing hides. With beta != 0 C is read, so its pages are there. A C of less
+   than 4 MiB is left to the store, because it is few windows for many threads. The pool of the first lane prefaults for
+   all lanes: a lane learns from the queue which rows it stores, tile by tile. */
 static void plan_prefault(const sgemm_host__call *call, sgemm_host__lane *first) {
   const sgemm_params *p = &call->p;
   sgemm_host__copy *area = &first->prefault;
@@ -298,22 +302,31 @@ static void write_result(const sgemm_host__call *call, sgemm_host_result *result
   result->bytes_out = call->bytes_out;
 }
 
-/* A call with products. current: the device of the calling thread. */
-static int run_products(sgemm_host__call *call, int current, lanes *l) {
+/* Makes the plan of a call and gives its lanes their memory. */
+static int plan_and_allocate(sgemm_host__call *call, const lanes *l) {
   sgemm_host__limits limits;
-  int status = look_at_operands(call);
-  if (status == SGEMM_SUCCESS)
-    status = take_lanes(call->options, current, l);
+  int status;
   limits.devices = l->count;
   limits.block = call->options->block;
   limits.panel = call->options->panel;
   limits.workspace = sgemm_host__workspace;
-  if (status == SGEMM_SUCCESS)
-    status = memory_limit(call->options, l, &limits.memory_bytes);
+  pthread_mutex_lock(&memory_lock);
+  status = memory_limit(call->options, l, &limits.memory_bytes);
   if (status == SGEMM_SUCCESS && !sgemm_host__plan_make(&call->p, &limits, &call->plan))
     status = SGEMM_HOST_ERROR_MEMORY_LIMIT;
   if (status == SGEMM_SUCCESS)
     status = prepare_lanes(call, l);
+  pthread_mutex_unlock(&memory_lock);
+  return status;
+}
+
+/* A call with products. current: the device of the calling thread. */
+static int run_products(sgemm_host__call *call, int current, lanes *l) {
+  int status = look_at_operands(call);
+  if (status == SGEMM_SUCCESS)
+    status = take_lanes(call->options, current, l);
+  if (status == SGEMM_SUCCESS)
+    status = plan_and_allocate(call, l);
   return status == SGEMM_SUCCESS ? compute(call, l) : status;
 }
 

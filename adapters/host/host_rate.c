@@ -1,15 +1,17 @@
 /* host_rate.c: measures sgemm_host_run() on GPUs, beside the rate of the same tiles in device memory and beside
    cuBLASXt, and prints CSV.
 
-     host_rate [--size M[,N,K]] [--mode strict|tensor|full] [--pageable] [--new-c] [--memory GIB] [--devices N] [--block N]
-               [--panel K] [--threads N] [--staging MIB] [--beta X] [--repeat N] [--xt-block N] [--no-xt]
+     host_rate [--size M[,N,K]] [--mode strict|tensor|full] [--pageable] [--new-c] [--memory GIB] [--devices N]
+               [--block N] [--panel K] [--threads N] [--staging MIB] [--beta X] [--repeat N] [--xt-block N] [--no-xt]
 
    A row is a run. what: "tiles" is the rate of the multiplications of a tile by a panel, one after the other, with
-   everything in device memory; "host" is sgemm_host_run(); "cublasxt" is cublasXtSgemm(). The column of_tiles is the
-   rate over that of the tiles. error is the largest of 64 elements of C, over the bound of fp32 summation,
-   (k + 2) 2^-24 |A| |B|; a tensor mode keeps it too. With --new-c each run of "host" allocates C, in huge pages where the
-   system has them, and frees the one before, as NumPy does; so C is in pageable memory. The first run of "host" allocates, the others find the staging
-   memory and the threads of the run before. */
+   everything in device memory; "host" is sgemm_host_run(); "cublasxt" is cublasXtSgemm() in its default math mode, and
+   its column mode is empty. The column of_tiles is the rate over that of the tiles. error is the largest of 64 elements
+   of C, over the bound of fp32 summation, (k + 2) 2^-24 |A| |B|; a tensor mode keeps it too. It is empty where C is not
+   checked: for the tiles, and with a beta other than 0. With --new-c each run of "host" allocates C, in huge pages
+   where the system has them, and frees the one before, as NumPy does; so C is in pageable memory. The first run of
+   "host" allocates, the others find the staging memory and the threads of the run before. Exit status: 0, 1 if an error
+   is above its bound, 2 if the program could not run. */
 #define _GNU_SOURCE /* clock_gettime() */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -31,11 +33,12 @@ typedef struct setup {
   int numbers[SGEMM_HOST_MAX_DEVICES];
   float *A, *B, *C;
   double tiles_tflops;
+  int wrong; /* 1: an error is above its bound */
 } setup;
 
 static void stop(const char *what, const char *why) {
   fprintf(stderr, "host_rate: %s: %s\n", what, why);
-  exit(1);
+  exit(2);
 }
 
 static void cuda(const char *what, cudaError_t e) {
@@ -46,13 +49,12 @@ static void cuda(const char *what, cudaError_t e) {
 /* ---- Command line ------------------------------------------------------------------------------------------------ */
 
 static void read_size(setup *s, const char *value) {
-  long long m = 0, n = 0, k = 0;
-  const int fields = sscanf(value, "%lld,%lld,%lld", &m, &n, &k);
-  if ((fields != 1 && fields != 3) || m < 1 || (fields == 3 && (n < 1 || k < 1)))
-    stop("--size", "M or M,N,K, from 1 on");
-  s->m = m;
-  s->n = fields == 3 ? n : m;
-  s->k = fields == 3 ? k : m;
+  int64_t size[3];
+  if (!rate_size(value, 0x1p24, size))
+    stop("--size", "M or M,N,K, from 1 to 16777216");
+  s->m = size[0];
+  s->n = size[1];
+  s->k = size[2];
 }
 
 static void read_mode(setup *s, const char *value) {
@@ -65,30 +67,50 @@ static void read_mode(setup *s, const char *value) {
   s->mode_name = names[s->mode];
 }
 
+/* A whole number from `least` to `most`. */
+static int64_t whole(const char *name, const char *value, int least, int most) {
+  char why[64];
+  int64_t number;
+  snprintf(why, sizeof why, "needs a whole number from %d to %d", least, most);
+  if (!rate_whole(value, least, most, &number))
+    stop(name, why);
+  return number;
+}
+
+/* A number from 0 on, in units of so many bytes. */
+static int64_t bytes_of(const char *name, const char *value, double unit) {
+  double number;
+  if (!rate_number(value, 0.0, 1e6, &number))
+    stop(name, "needs a number from 0 to 1000000");
+  return (int64_t)(number * unit);
+}
+
 static void read_value(setup *s, const char *name, const char *value) {
-  const double x = atof(value);
+  double beta;
   if (strcmp(name, "--size") == 0)
     read_size(s, value);
   else if (strcmp(name, "--mode") == 0)
     read_mode(s, value);
   else if (strcmp(name, "--memory") == 0)
-    s->options.memory_bytes = (int64_t)(x * 1073741824.0);
+    s->options.memory_bytes = bytes_of(name, value, 1073741824.0);
   else if (strcmp(name, "--devices") == 0)
-    s->options.device_count = (int)x;
+    s->options.device_count = (int)whole(name, value, 1, SGEMM_HOST_MAX_DEVICES);
   else if (strcmp(name, "--block") == 0)
-    s->options.block = (int64_t)x;
+    s->options.block = whole(name, value, 0, INT32_MAX);
   else if (strcmp(name, "--panel") == 0)
-    s->options.panel = (int64_t)x;
+    s->options.panel = whole(name, value, 0, INT32_MAX);
   else if (strcmp(name, "--threads") == 0)
-    s->options.threads = (int)x;
+    s->options.threads = (int)whole(name, value, 0, 256);
   else if (strcmp(name, "--staging") == 0)
-    s->options.staging_bytes = (int64_t)(x * 1048576.0);
-  else if (strcmp(name, "--beta") == 0)
-    s->beta = (float)x;
-  else if (strcmp(name, "--repeat") == 0)
-    s->repeat = (int)x;
+    s->options.staging_bytes = bytes_of(name, value, 1048576.0);
+  else if (strcmp(name, "--beta") == 0) {
+    if (!rate_number(value, -1e6, 1e6, &beta))
+      stop(name, "needs a number from -1000000 to 1000000");
+    s->beta = (float)beta;
+  } else if (strcmp(name, "--repeat") == 0)
+    s->repeat = (int)whole(name, value, 1, INT32_MAX);
   else if (strcmp(name, "--xt-block") == 0)
-    s->xt_block = (int)x;
+    s->xt_block = (int)whole(name, value, 1, INT32_MAX);
   else
     stop(name, "no such option; the head of host_rate.c lists them");
 }
@@ -123,26 +145,35 @@ static float *matrix(const setup *s, int64_t count, uint64_t seed) {
   return X;
 }
 
+#define NOT_CHECKED (-1.0)
+
 /* The error of C, which can only be checked if C did not add to the product. */
 static double error_of(const setup *s) {
-  return s->beta == 0.0f ? rate_error(s->m, s->n, s->k, s->A, s->B, s->C) : 0.0;
+  return s->beta == 0.0f ? rate_error(s->m, s->n, s->k, s->A, s->B, s->C) : NOT_CHECKED;
 }
 
 /* ---- Measurements ------------------------------------------------------------------------------------------------ */
 
-static void print_row(const setup *s, const char *what, int run, double seconds, double flop,
+static void print_row(setup *s, const char *what, const char *mode, int run, double seconds, double flop,
                       const sgemm_host_result *r, double error) {
   const double tflops = flop / seconds / 1e12;
-  printf("%s,%d,%lld,%lld,%lld,%s,%s,%d,%lld,%lld,%lld,%d,%.2f,%.4f,%.2f,%.3f,%.2f,%.2f,%.3g\n", what, run,
-         (long long)s->m, (long long)s->n, (long long)s->k, s->mode_name,
+  char checked[32] = "";
+  if (error != NOT_CHECKED)
+    snprintf(checked, sizeof checked, "%.3g", error);
+  printf("%s,%d,%lld,%lld,%lld,%s,%s,%d,%lld,%lld,%lld,%d,%.2f,%.4f,%.2f,%.3f,%.2f,%.2f,%s\n", what, run,
+         (long long)s->m, (long long)s->n, (long long)s->k, mode,
          s->new_c      ? "new"
          : s->pageable ? "pageable"
                        : "pinned",
          s->options.device_count, (long long)r->block_m, (long long)r->block_n, (long long)r->panel_k, r->panels,
          (double)r->device_bytes / 1073741824.0, seconds, tflops,
          s->tiles_tflops > 0.0 ? tflops / s->tiles_tflops / s->options.device_count : 1.0,
-         (double)r->bytes_in / 1073741824.0, (double)r->bytes_out / 1073741824.0, error);
+         (double)r->bytes_in / 1073741824.0, (double)r->bytes_out / 1073741824.0, checked);
   fflush(stdout);
+  if (error > 1.0) {
+    fprintf(stderr, "host_rate: %s, run %d: the error is above its bound\n", what, run);
+    s->wrong = 1;
+  }
 }
 
 /* Memory for C, whose pages are not there yet. */
@@ -183,7 +214,7 @@ static void run_tiles(setup *s, const sgemm_host_result *plan) {
   const int64_t a = 4 * p.lda * p.m, b = 4 * p.ldb * p.k, c = 4 * p.ldc * p.m;
   const double flop = sgemm_flops(p.m, p.n, p.k);
   int64_t workspace = sgemm_workspace_query(&p, &p.workspace_bytes) == SGEMM_SUCCESS ? p.workspace_bytes : 0;
-  int steps = 8, i;
+  int steps = 8, i, status;
   double start, seconds = 0.0;
   char *memory = NULL;
   cuda("cudaMalloc", cudaMalloc((void **)&memory, (size_t)(a + b + c + workspace)));
@@ -202,12 +233,12 @@ static void run_tiles(setup *s, const sgemm_host_result *plan) {
     cuda("cudaDeviceSynchronize", cudaDeviceSynchronize());
     start = rate_now();
     for (i = 0; i < steps; i++)
-      if (sgemm_run(&p, NULL) != SGEMM_SUCCESS)
-        stop("sgemm_run", "error");
+      if ((status = sgemm_run(&p, NULL)) != SGEMM_SUCCESS)
+        stop("sgemm_run", sgemm_host_error_string(status));
     cuda("cudaDeviceSynchronize", cudaDeviceSynchronize());
     seconds = rate_now() - start;
   }
-  print_row(s, "tiles", 1, seconds / steps, flop, plan, 0.0);
+  print_row(s, "tiles", s->mode_name, 1, seconds / steps, flop, plan, NOT_CHECKED);
   s->tiles_tflops = flop * steps / seconds / 1e12;
   cuda("cudaFree", cudaFree(memory));
 }
@@ -243,13 +274,13 @@ static void run_xt(setup *s) {
                     (size_t)s->k, &s->beta, s->C, (size_t)s->n);
       none.block_m = none.block_n = s->xt_block;
       if (!failed)
-        print_row(s, "cublasxt", i + 1, rate_now() - start, sgemm_flops(s->m, s->n, s->k), &none, error_of(s));
+        print_row(s, "cublasxt", "", i + 1, rate_now() - start, sgemm_flops(s->m, s->n, s->k), &none, error_of(s));
     }
     if (handle != NULL)
       destroy(handle);
   }
   if (failed)
-    fprintf(stderr, "host_rate: cuBLASXt returned an error\n");
+    stop("cuBLASXt", "returned an error");
 }
 
 int main(int argc, char **argv) {
@@ -278,10 +309,10 @@ int main(int argc, char **argv) {
     const double error = error_of(&s);
     if (i == 0)
       run_tiles(&s, &result);
-    print_row(&s, "host", i + 1, seconds, sgemm_flops(s.m, s.n, s.k), &result, error);
+    print_row(&s, "host", s.mode_name, i + 1, seconds, sgemm_flops(s.m, s.n, s.k), &result, error);
   }
   sgemm_host_release();
   if (s.xt)
     run_xt(&s);
-  return 0;
+  return s.wrong;
 }

@@ -15,7 +15,7 @@ static int64_t position(int64_t panels_k, int64_t tile, int64_t index) {
   return tile % 2 == 0 ? index : panels_k - 1 - index;
 }
 
-/* In how many steps from `at` in the tile on a panel is used again; INT64_MAX: as far as is known, never. */
+/* Number of k-steps until the panel is used again, counted from step `at` of the tile. INT64_MAX: no known use. */
 static int64_t steps_to_use(const sgemm_host__lane *lane, const sgemm_host__tile *tile, int64_t at,
                             const sgemm_host__panel *panel) {
   const int64_t panels_k = lane->call->plan.panels_k, parity = tile->row + tile->col;
@@ -24,9 +24,9 @@ static int64_t steps_to_use(const sgemm_host__lane *lane, const sgemm_host__tile
   return tiles < 0 ? INT64_MAX : tiles * panels_k + position(panels_k, parity + tiles, panel->index) - at;
 }
 
-/* The place that a new panel takes: an empty one, or else that of the panel which is used again last (Belady 1966), and
-   among equals the one that was used longest ago. The panels of this step stay. Those of the step before go only if
-   there is no other, because their multiplication has just begun. */
+/* The panel buffer to reuse: an empty one, or else that of the panel which is used again last (Belady 1966), and among
+   equals the one that was used longest ago. The panels of this step stay. Those of the step before go only if there is
+   no other, because their multiplication has just begun. */
 static sgemm_host__panel *place_for(const sgemm_host__lane *lane, const sgemm_host__tile *tile, int64_t at) {
   sgemm_host__panel *best = NULL;
   int64_t best_steps = -1;
@@ -262,8 +262,8 @@ void *sgemm_host__lane_run(void *context) {
   return NULL;
 }
 
-/* Counts a finished tile and tells the caller. A callback that cancels is not called again, and with the last tile there
-   is nothing left to cancel. Called with the lock. */
+/* Counts a finished tile and tells the caller. A callback that cancels is not called again, and with the last tile
+   there is nothing left to cancel. Called with the lock. */
 static void finish(sgemm_host__call *call, const sgemm_host__tile *tile) {
   const sgemm_host__plan *plan = &call->plan;
   sgemm_host_progress now;

@@ -5,7 +5,7 @@
 #include "sgemm.h"
 
 /* A tile of C has block_m x block_n elements, a panel of A block_m x panel_k and a panel of B panel_k x block_n; the
-   last ones of a row or column may be smaller. A result is a tile's place in device memory. */
+   last ones of a row or column may be smaller. A result buffer holds one tile of C in device memory. */
 typedef struct sgemm_host__plan {
   int64_t block_m, block_n, panel_k;
   int64_t tiles_m, tiles_n, panels_k; /* tiles of a column and of a row of C, panels of a tile */

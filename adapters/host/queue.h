@@ -31,9 +31,9 @@ int sgemm_host__queue_make(sgemm_host__queue *queue, int64_t rows, int64_t cols)
 void sgemm_host__queue_drop(sgemm_host__queue *queue);
 
 /* Takes the next tile of a GPU. *tile is its last one, with row -1 before the first. A GPU walks along a row, whose
-   panels of A it keeps, and then begins the next row at the column where it is, whose panels of B it has. Without a row
-   that is untouched it takes tiles of the row with the most left, from the end that the other GPU reaches last. Returns
-   0 if no tile is left. */
+   panels of A it keeps, and then begins the next row at the column where it is, whose panels of B it has. If
+   every row has been started, it helps with the row that has most tiles left, from the opposite end. Returns 0 if no
+   tile is left. */
 int sgemm_host__queue_take(sgemm_host__queue *queue, sgemm_host__tile *tile);
 
 /* In how many tiles from `tile` on a GPU uses the row `block` of A (operand 0) or the column `block` of B (operand 1):

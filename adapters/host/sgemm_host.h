@@ -1,12 +1,12 @@
 /* sgemm_host.h: C = alpha * op(A) * op(B) + beta * C for matrices in host memory of any size, on one GPU or several.
 
-   The call cuts C into tiles. A tile stays on a GPU while the panels of A and B that it needs pass by: the copies of the
-   next panels overlap the multiplication of the present ones, and a finished tile goes out while the next one is
+   The call cuts C into tiles. A tile stays on a GPU while the panels of A and B that it needs pass by: the copies of
+   the next panels overlap the multiplication of the present ones, and a finished tile goes out while the next one is
    computed. Matrices larger than the memory of the GPU are therefore possible.
 
      sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, m, n, k);
-     p.A = A, p.B = B, p.C = C;                           host pointers: pageable, pinned or registered memory
-     int status = sgemm_host_run(&p, NULL, NULL);         0 is success; sgemm_host_error_string(status) explains the rest
+     p.A = A, p.B = B, p.C = C;                          host pointers: pageable, pinned or registered memory
+     int status = sgemm_host_run(&p, NULL, NULL);        0 is success; sgemm_host_error_string(status) explains the rest
 
    The call returns when C is complete. Any number of threads may call at once. docs/host.md has the details. */
 #ifndef SGEMM_HOST_H
@@ -14,11 +14,12 @@
 
 #include "sgemm.h"
 
-/* The errors of this call beyond those of sgemm.h: X([symbol], "sentence"). sgemm_host_check() checks them in this order,
-   behind sgemm_check(). sgemm_host_run() then finds devices that are not there, and after them too little memory. */
+/* The errors of this call beyond those of sgemm.h: X([symbol], "sentence"). sgemm_host_check() checks them in this
+   order, behind sgemm_check(). sgemm_host_run() then finds devices that are not there, and after them too little
+   memory. */
 // clang-format off
 #define SGEMM_HOST_STATUS_LIST(X)                                                                                      \
-  X(SGEMM_HOST_ERROR_EPILOGUE,     "epilogue is not SGEMM_EPILOGUE_none, which alone a call with host memory computes")\
+  X(SGEMM_HOST_ERROR_EPILOGUE,     "epilogue is not SGEMM_EPILOGUE_none: a call with host memory has no epilogue")     \
   X(SGEMM_HOST_ERROR_D,            "D is not NULL: a call with host memory has its result in C")                       \
   X(SGEMM_HOST_ERROR_ALPHA_DEVICE, "alpha_device is not NULL: a call with host memory takes alpha from the params")    \
   X(SGEMM_HOST_ERROR_BETA_DEVICE,  "beta_device is not NULL: a call with host memory takes beta from the params")      \
@@ -71,8 +72,8 @@ typedef struct sgemm_host_options {
   void *context;
 } sgemm_host_options;
 
-/* What a call did. After an error each tile either is done or may be partly written; without products (alpha = 0 or
-   k = 0) there are no tiles. */
+/* What a call did. After an error, `tiles_done` tiles are complete. Any other tile may be unwritten or partly written.
+   A call with alpha = 0 or k = 0 has no tiles. */
 typedef struct sgemm_host_result {
   int64_t tiles, tiles_done;         /* tiles of C: all, and those that have their result */
   int64_t lines_done;                /* the leading rows of C (column-major: columns) that have their result */
