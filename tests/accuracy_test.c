@@ -24,6 +24,9 @@ Test(accuracy, rules_are_kept) {
     cr_expect(!verdicts[i].broken, "rule %c, %s: %s", verdicts[i].rule, subject_name(verdicts[i].subject),
               verdicts[i].text);
   modes = b.has[TENSOR] + b.has[TENSOR_FULL];
+#if !defined(MACHINE_CUDA)
+  cr_assert(modes == 2, "%d tensor modes on the CPU model", modes);
+#endif
   cr_assert(count == 3 + 7 * modes + 2, "%d verdicts on %d tensor modes", count, modes);
   close_bench(&b);
   free(records);

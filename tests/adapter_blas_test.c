@@ -2,13 +2,17 @@
    with the stand-in of fake_blas.c, preloads the adapter over the CPU model, and sets the adapter's environment. All
    values are small integers, so that every way to compute a result gives the same bits. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "adapters/host/device_cpu.h"
@@ -292,6 +296,97 @@ static void threads(void) {
          (long long)devices()->calls[SGEMM_HOST__FAKE_STREAM]);
 }
 
+/* A call is held where it reads A until a second call waits for it or has ended: both have the streams of one call. */
+static char *held_page;
+static int arrived[2], leaving[2]; /* pipes */
+static void hold(int number, siginfo_t *info, void *context) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char c = 0;
+  (void)context;
+  if ((char *)info->si_addr < held_page || (char *)info->si_addr >= held_page + page)
+    signal(number, SIG_DFL); /* a fault of the test itself */
+  else if (write(arrived[1], &c, 1) != 1 || read(leaving[0], &c, 1) != 1 ||
+           mprotect(held_page, page, PROT_READ | PROT_WRITE) != 0)
+    abort();
+}
+
+static void nap(void) {
+  const struct timespec time = {0, 1000000};
+  nanosleep(&time, NULL);
+}
+
+/* Waits until every thread but the first, which calls this, sleeps, seen twice 1 ms apart, 20 s or more at most. */
+static int others_sleep(void) {
+  int i, seen = 0;
+  for (i = 0; i < 20000 && seen < 2; i++) {
+    DIR *folder = opendir("/proc/self/task");
+    const struct dirent *entry;
+    int awake = 0;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+      char path[64], text[256];
+      const char *state;
+      FILE *file;
+      if (entry->d_name[0] == '.' || atoi(entry->d_name) == (int)getpid())
+        continue;
+      snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", entry->d_name);
+      file = fopen(path, "r");
+      if (file == NULL)
+        continue; /* the thread has ended */
+      text[fread(text, 1, sizeof text - 1, file)] = 0;
+      fclose(file);
+      state = strrchr(text, ')');
+      awake += state != NULL && state[1] == ' ' && strchr("SXZ", state[2]) == NULL;
+    }
+    if (folder != NULL)
+      closedir(folder);
+    seen = awake == 0 ? seen + 1 : 0;
+    nap();
+  }
+  return seen == 2;
+}
+
+static void *call_of_thread(void *context) {
+  call((const problem *)context);
+  return NULL;
+}
+static void held_call(void) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  problem q[2] = {plain(0.0f), plain(1.0f)};
+  const size_t bytes = sizeof(float) * (size_t)(q[0].lda * q[0].k), all = (bytes + page - 1) / page * page;
+  float *const own = q[0].A;
+  struct sigaction action;
+  pthread_t thread[2];
+  char c = 0;
+  int i;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = hold;
+  action.sa_flags = SA_SIGINFO;
+  held_page = (char *)mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (held_page == MAP_FAILED || pipe(arrived) != 0 || pipe(leaving) != 0 || sigaction(SIGSEGV, &action, NULL) != 0 ||
+      sigaction(SIGBUS, &action, NULL) != 0) {
+    EXPECT(0, "no page, no pipe or no handler");
+    return;
+  }
+  q[0].A = (float *)memcpy(held_page, own, bytes);
+  mprotect(held_page, page, PROT_NONE);
+  pthread_create(&thread[0], NULL, call_of_thread, &q[0]);
+  EXPECT(read(arrived[0], &c, 1) == 1, "no thread is held");
+  pthread_create(&thread[1], NULL, call_of_thread, &q[1]);
+  EXPECT(others_sleep(), "a thread works for 20 s");
+  EXPECT(write(leaving[1], &c, 1) == 1, "the thread is not let go");
+  for (i = 0; i < 2; i++)
+    pthread_join(thread[i], NULL);
+  EXPECT(fake_blas_calls == 0 && devices()->calls[SGEMM_HOST__FAKE_STREAM] == 3,
+         "%d calls of the BLAS, %lld streams, of which a call has 3", fake_blas_calls,
+         (long long)devices()->calls[SGEMM_HOST__FAKE_STREAM]);
+  for (i = 0; i < 2; i++)
+    check(&q[i]);
+  q[0].A = own;
+  for (i = 0; i < 2; i++)
+    drop(&q[i]);
+  munmap(held_page, all);
+}
+
 /* Runs a case in a child. The child writes its own report. */
 static void in_child(int passes) {
   int status = 0;
@@ -320,14 +415,14 @@ static void no_gpu(void) {
   expect(1, plain(1.0f));
 }
 
-/* SGEMM_BLAS_DEVICES names devices 0 and 2. */
+/* SGEMM_BLAS_DEVICES names devices 0 and 2. Each gets the three streams of a lane. Which of them multiplies depends on
+   the order of the threads. */
 static void gpus(void) {
   devices()->devices = 3;
   expect(0, problem_of(0, 102, 'N', 'N', 90, 90, 50, 1.0f, 0.0f));
-  EXPECT(devices()->multiplications_of[0] > 0 && devices()->multiplications_of[1] == 0 &&
-             devices()->multiplications_of[2] > 0,
-         "%lld, %lld, %lld", (long long)devices()->multiplications_of[0], (long long)devices()->multiplications_of[1],
-         (long long)devices()->multiplications_of[2]);
+  EXPECT(devices()->streams_of[0] == 3 && devices()->streams_of[1] == 0 && devices()->streams_of[2] == 3,
+         "%lld, %lld, %lld streams", (long long)devices()->streams_of[0], (long long)devices()->streams_of[1],
+         (long long)devices()->streams_of[2]);
 }
 static void too_few_gpus(void) {
   devices()->devices = 2;
@@ -400,7 +495,7 @@ int main(int argc, char **argv) {
                {"memory", memory},       {"errors", errors},
                {"lost", lost},           {"error_before_c", error_before_c},
                {"report", report},       {"error_after_c", error_after_c},
-               {"nothing", nothing}};
+               {"nothing", nothing},     {"held_call", held_call}};
   unsigned i;
   for (i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++)
     if (strcmp(argv[1], cases[i].name) == 0) {

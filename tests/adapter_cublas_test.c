@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *A, int lda,
                  const float *B, int ldb, float beta, float *C, int ldc);
@@ -848,6 +850,26 @@ static void test_times(void) {
 
 static void test_nothing(void) {}
 
+/* Calls whose sizes are wrong: they would be 2 GFLOP each. */
+static void test_negative(void) {
+  cublasSgemm_v2(handle_with(0, 0, 0, 0), N, N, -1000, -1000, 1000, &one, A, 8, B, 9, &two, C, 10);
+  cublasSgemmEx(handle_with(0, 0, 0, 0), N, N, -1000, -1000, 1000, &one, A, CUDA_R_16F, 8, B, F32, 9, &two, C, F32, 10);
+}
+
+/* A call before fork(), and another one in the child, which writes its own report. */
+static void test_forks(void) {
+  int status = 0;
+  pid_t child;
+  cublasSgemm_v2(handle_with(0, 0, 0, 0), N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  child = fork();
+  if (child == 0) {
+    cublasSgemm_v2(handle_with(0, 0, 0, 0), N, T, 8, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+    exit(0);
+  }
+  waitpid(child, &status, 0);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child: %x", (unsigned)status);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -871,6 +893,8 @@ int main(int argc, char **argv) {
                {"epilogue_fallback", test_epilogue_fallback},
                {"report", test_report},
                {"times", test_times},
+               {"negative", test_negative},
+               {"forks", test_forks},
                {"nothing", test_nothing}};
   /* A call that the adapter does not have. Without one, a linker may leave cuBLAS out of a program that has the
      adapter. */

@@ -276,6 +276,27 @@ check "which calls are measured" measured
 same "times" "$times" "$(sed -n '/^time saved/,/ TC /p' times)"
 same "SGEMM_CUBLAS_TIMES=0" "" "$(SGEMM_CUBLAS_TIMES=0 over_stub ./program report 2>&1)"
 same "a process without calls" "" "$(SGEMM_CUBLAS_REPORT=1 over_stub ./program nothing 2>&1)"
+same "a process without calls, an unknown mode" "" \
+  "$(SGEMM_CUBLAS_REPORT=1 SGEMM_CUBLAS_MODE=fast over_stub ./program nothing 2>&1)"
+# paths FILE: the calls and GFLOP of each path, and what computed them.
+paths() { awk '/^the most frequent/ { there = 0 } there { print $1, $2, $3, $4 } / computed by$/ { there = NF == 4 }' "$1"; }
+check "negative sizes" env SGEMM_CUBLAS_REPORT=negative LD_PRELOAD="$work/stub.so" ./program negative
+same "negative sizes have no FLOP" $'1 0.000 cuBLAS: a\n1 0.000 cuBLAS: an' "$(paths negative)"
+check "forks" env SGEMM_CUBLAS_REPORT=forks LD_PRELOAD="$work/stub.so" ./program forks
+same "forks: the child reports its own call" $'1 0.000 sgemm, strict\n1 0.000 sgemm, strict' "$(paths forks)"
+# Each write() to the socket is a packet.
+cat > writes.py <<'P'
+import socket
+import subprocess
+import sys
+
+here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+subprocess.run(sys.argv[1:], stderr=there)
+there.close()
+print(sum(1 for _ in iter(lambda: here.recv(1 << 16), b"")))
+P
+same "a report on stderr is one write" 1 \
+  "$(python3 writes.py env SGEMM_CUBLAS_REPORT=1 LD_PRELOAD="$work/stub.so" ./program report)"
 same "off" "           7          0.000  cuBLAS: SGEMM_CUBLAS_MODE is off" \
   "$(SGEMM_CUBLAS_REPORT=1 SGEMM_CUBLAS_MODE=off over_stub ./program off 2>&1 | grep -m 1 'mode\|MODE is off')"
 SGEMM_CUBLAS_REPORT=threads preloaded ./program threads
@@ -288,7 +309,7 @@ same "calls of 8 threads, by shapes" 0 "$(grep -c 'no room' threads || true)"
 # library NAME FILE: the names that it gives to programs, and the libraries that it needs.
 library() {
   same "$1: names" "" "$(nm -D --defined-only "$2" | awk '$3 !~ /^(sgemm_)?cublas[A-Z]/ { print $3 }')"
-  check "$1: cublasSgemm_v2" grep -q ' T cublasSgemm_v2$' <(nm -D --defined-only "$2")
+  check "$1: cublasSgemm_v2" prints ' T cublasSgemm_v2$' nm -D --defined-only "$2"
   same "$1: needs" "" "$(readelf -d "$2" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
     grep -vE '^(libc|libm|libdl|libpthread|librt|ld-linux.*)\.so' || true)"
   check "$1: preloaded into a program without cuBLAS" env LD_PRELOAD="$2" true

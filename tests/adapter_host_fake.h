@@ -1,5 +1,5 @@
-/* adapter_host_fake.h: the cases of adapter_host_test.c that need the devices of adapters/host/device_cpu.c. Included at
-   the end of that file. */
+/* adapter_host_fake.h: the cases of adapter_host_test.c that need the devices of adapters/host/device_cpu.c. Included
+   at the end of that file. */
 
 /* ---- Order of the streams ---------------------------------------------------------------------------------------- */
 
@@ -31,14 +31,43 @@ Test(order, random) {
     in_order(SGEMM_HOST__FAKE_RANDOM, seed, (int)(seed % 2));
 }
 
-/* The host runs ahead of the GPU: the copies of a tile are in their stream while the tile before is multiplied. */
+/* What stores to C wait for, 20 s or more at most, and what there was when the first one went on. */
+static int64_t awaited, put;
+static void wait_for_multiplications(void) {
+  int64_t none = 0;
+  int i;
+  for (i = 0; i < 20000 && __atomic_load_n(&fake.multiplications, __ATOMIC_SEQ_CST) < awaited; i++)
+    nap(1);
+  __atomic_compare_exchange_n(&put, &none, fake.multiplications, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* Runs a problem in which every store to C waits until `count` multiplications were put into
+   streams. Checks that they are, no more than those, and the result. */
+static void stores_wait(problem *q, int64_t count) {
+  const int64_t page = page_bytes(), bytes = sgemm__ceil_div(4 * q->C.count, page) * page;
+  float *const own = q->C.memory;
+  void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  cr_assert(memory != MAP_FAILED);
+  memcpy(memory, own, 4 * (size_t)q->C.count);
+  q->C.memory = (float *)memory;
+  q->C.first = q->C.memory + GUARD;
+  q->p.C = q->C.first;
+  put = 0;
+  awaited = fake.multiplications + count;
+  set_trap(0, (char *)memory, bytes, PROT_READ, wait_for_multiplications);
+  check_done(q);
+  cr_assert(put == awaited, "%lld multiplications, not %lld", (long long)(put - awaited + count), (long long)count);
+  munmap(memory, (size_t)bytes);
+  q->C.memory = own;
+}
+
+/* The host runs ahead of the GPU and of the stores: the 3 multiplications of each of 3 tiles, the results of a lane,
+   are in their stream while the first tile is on its way to C. */
 Test(order, runs_ahead) {
   problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
-  fake.pinned = 1;
   fake.order = SGEMM_HOST__FAKE_LATE;
   make(&q);
-  check_done(&q);
-  cr_assert(fake.longest_queue >= 6, "%lld", (long long)fake.longest_queue);
+  stores_wait(&q, 9);
   release(&q);
 }
 
@@ -190,18 +219,26 @@ Test(errors, device_pointers) {
 
 static const int numbers[] = {2, 0, 3, 1};
 
+/* Each device gets 3 of the 12 tiles before a tile is stored, because it has 3 results, and no other device gets any.
+   */
 Test(devices, share_the_tiles) {
-  int devices, order;
+  int devices, order, i;
   fake.devices = 4;
   for (order = 0; order < 3; order++)
     for (devices = 1; devices <= 4; devices++) {
       problem q = tiled(SGEMM_COL_MAJOR, SGEMM_N, SGEMM_T, 1.0f, -1.0f);
       fake.order = order;
+      memset(fake.multiplications_of, 0, sizeof fake.multiplications_of);
       q.o.device_count = devices;
       q.o.devices = numbers;
       make(&q);
-      check_done(&q);
+      stores_wait(&q, 9 * devices);
       cr_assert(fake.streams >= 3 * devices);
+      for (i = 0; i < 4; i++) {
+        const int64_t count = fake.multiplications_of[numbers[i]];
+        cr_assert(i < devices ? count >= 9 : count == 0, "device %d: %lld multiplications", numbers[i],
+                  (long long)count);
+      }
       release(&q);
     }
   nothing_is_left();
@@ -214,7 +251,6 @@ Test(devices, one_fails) {
   for (at = 1; at < 36; at += 5) {
     problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
     q.o.device_count = 3;
-    q.o.devices = numbers + 1;
     q.o.devices = (const int[]){0, 1, 2};
     make(&q);
     memset(fake.calls, 0, sizeof fake.calls);
@@ -240,6 +276,7 @@ Test(devices, same_bits) {
   cr_assert(run(&q) == SGEMM_SUCCESS);
   one = (float *)malloc(4 * (size_t)q.C.count);
   memcpy(one, q.C.memory, 4 * (size_t)q.C.count);
+  memcpy(q.C.memory, q.before, 4 * (size_t)q.C.count); /* NaN */
   q.o.device_count = 4;
   q.o.devices = numbers;
   cr_assert(run(&q) == SGEMM_SUCCESS);
@@ -268,6 +305,28 @@ Test(calls, at_once) {
   for (i = 0; i < 4; i++) {
     pthread_join(thread[i], NULL);
     cr_assert(q[i].r.panels == SGEMM_SUCCESS);
+    check_lines(&q[i], q[i].C.rows);
+    release(&q[i]);
+  }
+  nothing_is_left();
+}
+
+/* Of two calls with the default limit, each would take most of the memory. The second one plans with what is left. The
+   query of the free memory is so slow that both calls would read it before one allocates. */
+Test(calls, at_once_share_the_memory) {
+  pthread_t thread[2];
+  problem q[2];
+  int i;
+  fake.memory_bytes = 200 * 1024;
+  fake.query_us = 50000;
+  for (i = 0; i < 2; i++) {
+    q[i] = problem_of(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 75, 101, 83, 1.0f, 0.0f);
+    make(&q[i]);
+    cr_assert(pthread_create(&thread[i], NULL, call, &q[i]) == 0);
+  }
+  for (i = 0; i < 2; i++) {
+    pthread_join(thread[i], NULL);
+    cr_assert(q[i].r.panels == SGEMM_SUCCESS, "%s", sgemm_host_error_string(q[i].r.panels));
     check_lines(&q[i], q[i].C.rows);
     release(&q[i]);
   }

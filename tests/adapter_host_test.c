@@ -4,7 +4,7 @@
 
    Elements are integers in [-8, 8] and alpha and beta are small powers of 2, so that every order of summation is exact
    and results must be equal to those in double. Padding holds NaN, as does C where beta is 0. */
-#define _GNU_SOURCE /* mincore(), madvise(), sched_setaffinity() */
+#define _GNU_SOURCE /* mincore(), madvise(), sched_setaffinity(), SYS_tgkill */
 #include "adapters/host/plan.h"
 #include "adapters/host/pool.h"
 #include "adapters/host/queue.h"
@@ -12,12 +12,16 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -186,6 +190,111 @@ static void nothing_is_left(void) {
 #endif
 }
 
+/* ---- Other threads ----------------------------------------------------------------------------------------------- */
+
+static void nap(int ms) {
+  const struct timespec time = {0, ms * 1000000};
+  nanosleep(&time, NULL);
+}
+
+/* The state of a thread: 'S' if it sleeps, 'X' if it has ended. */
+static char state_of(pid_t thread) {
+  char path[64], text[256];
+  const char *name_end = NULL;
+  FILE *file;
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+  file = fopen(path, "r");
+  if (file == NULL)
+    return 'X';
+  text[fread(text, 1, sizeof text - 1, file)] = 0;
+  fclose(file);
+  name_end = strrchr(text, ')');
+  return name_end == NULL || name_end[1] != ' ' ? 'X' : name_end[2] == 'Z' ? 'X' : name_end[2];
+}
+
+/* Lists the other threads of this process, 64 at most. Returns how many there are. */
+static int other_threads(pid_t thread[64]) {
+  const pid_t own = (pid_t)syscall(SYS_gettid);
+  DIR *folder = opendir("/proc/self/task");
+  const struct dirent *entry;
+  int count = 0;
+  cr_assert(folder != NULL);
+  while ((entry = readdir(folder)) != NULL && count < 64)
+    if (entry->d_name[0] != '.' && atoi(entry->d_name) != own)
+      thread[count++] = (pid_t)atoi(entry->d_name);
+  closedir(folder);
+  return count;
+}
+
+/* Waits until every other thread sleeps, seen twice 1 ms apart, 20 s or more at most. So a thread that has been given
+   work has done it. Returns 1 if they sleep. */
+static int others_sleep(void) {
+  pid_t thread[64];
+  int i, seen = 0;
+  for (i = 0; i < 20000 && seen < 2; i++) {
+    int j, awake = 0;
+    for (j = other_threads(thread) - 1; j >= 0; j--) {
+      const char state = state_of(thread[j]);
+      awake += state != 'S' && state != 'X';
+    }
+    seen = awake == 0 ? seen + 1 : 0;
+    nap(1);
+  }
+  return seen == 2;
+}
+
+/* Memory that a thread cannot touch before it has called a function. */
+typedef struct trap {
+  char *memory;
+  int64_t bytes;
+  void (*touched)(void);
+} trap;
+static trap traps[2];
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+  const int kept = errno;
+  int i;
+  (void)context;
+  for (i = 0; i < 2; i++)
+    if (traps[i].memory <= (char *)info->si_addr && (char *)info->si_addr < traps[i].memory + traps[i].bytes) {
+      traps[i].touched();
+      mprotect(traps[i].memory, (size_t)traps[i].bytes, PROT_READ | PROT_WRITE);
+      errno = kept;
+      return;
+    }
+  signal(number, SIG_DFL); /* a fault of the test itself */
+}
+
+/* allowed: PROT_NONE, or PROT_READ if only a store is a touch. */
+static void set_trap(int i, char *memory, int64_t bytes, int allowed, void (*touched)(void)) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO;
+  traps[i].memory = memory;
+  traps[i].bytes = bytes;
+  traps[i].touched = touched;
+  cr_assert(sigaction(SIGSEGV, &action, NULL) == 0 && sigaction(SIGBUS, &action, NULL) == 0);
+  cr_assert(mprotect(memory, (size_t)bytes, allowed) == 0);
+}
+
+/* Pipes: a thread that calls hold() writes to the first and reads from the second. */
+static int arrived[2], leaving[2];
+
+static void hold(void) {
+  char c = 0;
+  if (write(arrived[1], &c, 1) != 1 || read(leaving[0], &c, 1) != 1)
+    abort();
+}
+
+static void wait_for_arrival(void) {
+  struct pollfd end = {arrived[0], POLLIN, 0};
+  char c;
+  cr_assert(poll(&end, 1, 20000) == 1 && read(arrived[0], &c, 1) == 1, "no thread is held after 20 s");
+}
+
+static void let_go(void) { cr_assert(write(leaving[1], "", 1) == 1); }
+
 /* ---- Results ----------------------------------------------------------------------------------------------------- */
 
 /* Every order and op, with beta 0 and not 0, pageable and pinned. */
@@ -315,16 +424,22 @@ Test(results, nothing_to_do) {
 
 /* An Inf or NaN of A goes to its row of C alone. */
 Test(results, nonfinite) {
-  problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
-  int64_t j;
-  make(&q);
-  q.A.first[40 * q.A.ld + 50] = NAN;
-  cr_assert(run(&q) == SGEMM_SUCCESS);
-  for (j = 0; j < 101; j++) {
-    cr_assert(isnan(q.C.first[40 * q.C.ld + j]));
-    cr_assert(!isnan(q.C.first[39 * q.C.ld + j]) && !isnan(q.C.first[41 * q.C.ld + j]));
+  static const float values[] = {NAN, INFINITY, -INFINITY};
+  int i;
+  for (i = 0; i < 3; i++) {
+    problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
+    int64_t j;
+    make(&q);
+    q.A.first[40 * q.A.ld + 50] = values[i];
+    cr_assert(run(&q) == SGEMM_SUCCESS);
+    for (j = 0; j < 101; j++) {
+      const float got = q.C.first[40 * q.C.ld + j], product = values[i] * q.B.first[50 * q.B.ld + j];
+      cr_assert(isnan(product) ? isnan(got) : got == product, "element %lld: %g is not %g", (long long)j, (double)got,
+                (double)product);
+      cr_assert(isfinite(q.C.first[39 * q.C.ld + j]) && isfinite(q.C.first[41 * q.C.ld + j]));
+    }
+    release(&q);
   }
-  release(&q);
 }
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
@@ -381,6 +496,7 @@ Test(arguments, null) {
 
 typedef struct record {
   int64_t calls, stop_at, area, last;
+  int64_t wrong; /* calls with another number than the next one */
   sgemm_host_progress first;
 } record;
 
@@ -388,8 +504,8 @@ static int progress(void *context, const sgemm_host_progress *now) {
   record *r = (record *)context;
   if (r->calls == 0)
     r->first = *now;
-  cr_assert(now->done == r->calls + 1);
   r->calls++;
+  r->wrong += now->done != r->calls;
   r->area += now->rows * now->cols;
   r->last = now->total;
   return r->calls == r->stop_at;
@@ -403,7 +519,7 @@ Test(progress, counts) {
   q.o.context = &r;
   make(&q);
   check_done(&q);
-  cr_assert(r.calls == 12 && r.last == 12 && r.area == 75 * 101);
+  cr_assert(r.calls == 12 && r.wrong == 0 && r.last == 12 && r.area == 75 * 101);
   cr_assert(r.first.row == 0 && r.first.col == 0 && r.first.rows == 32 && r.first.cols == 32);
   release(&q);
 }
@@ -422,6 +538,7 @@ static problem cancelled(int64_t stop_at, int64_t memory) {
   status = run(&q);
   cr_assert(status == (stop_at < 12 ? (int)SGEMM_HOST_CANCELLED : (int)SGEMM_SUCCESS));
   cr_assert(r.calls == stop_at, "called again after it cancelled");
+  cr_assert(r.wrong == 0);
   return q;
 }
 
@@ -457,34 +574,25 @@ Test(progress, cancels_with_one_result) {
 #if !defined(MACHINE_CUDA) /* CUDA has threads of its own */
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
-/* The threads of this process. */
-static int count_threads(void) {
-  DIR *folder = opendir("/proc/self/task");
-  int count = -2; /* "." and ".." */
-  cr_assert(folder != NULL);
-  while (readdir(folder) != NULL)
-    count++;
-  closedir(folder);
-  return count;
-}
-
 static int see_threads(void *context, const sgemm_host_progress *now) {
-  *(int *)context = count_threads();
+  pid_t thread[64];
+  *(int *)context = other_threads(thread);
   (void)now;
   return 0;
 }
 
 /* By default a call has a copying thread for each CPU that the process may use, the caller's among them, and a thread
-   that stores. */
+   that stores. The system may list a thread for a moment after it was joined. */
 Test(threads, by_default) {
   cpu_set_t all, some;
-  int cpu, cpus = 0;
+  pid_t thread[64];
+  const int before = other_threads(thread);
+  int cpu, cpus = 0, i;
   cr_assert(sched_getaffinity(0, sizeof all, &all) == 0);
   CPU_ZERO(&some);
   for (cpu = 0; cpu < CPU_SETSIZE && cpus < 3; cpu++)
     if (CPU_ISSET(cpu, &all)) {
       problem q = tiled(SGEMM_ROW_MAJOR, SGEMM_N, SGEMM_N, 1.0f, 0.0f);
-      const int before = count_threads();
       int during = 0;
       CPU_SET(cpu, &some);
       cpus++;
@@ -497,6 +605,9 @@ Test(threads, by_default) {
       cr_assert(during == before + cpus, "%d threads more on %d CPUs", during - before, cpus);
       release(&q);
       nothing_is_left();
+      for (i = 0; i < 20000 && other_threads(thread) > before; i++)
+        nap(1);
+      cr_assert(i < 20000, "a thread is left");
     }
 }
 #endif
@@ -636,19 +747,16 @@ Test(queue, next_use) {
 enum { MIB = 1 << 20 };
 static int64_t page_bytes(void) { return (int64_t)sysconf(_SC_PAGESIZE); }
 
-static void nap(int ms) {
-  const struct timespec time = {0, ms * 1000000};
-  nanosleep(&time, NULL);
-}
-
 /* Memory of which no page is present. Without huge pages, so that each page shows what was done to it. Skips the test
    if the kernel cannot prefault. */
 static char *fresh(int64_t bytes) {
   char *memory = (char *)mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   cr_assert(memory != MAP_FAILED);
   madvise(memory, (size_t)bytes, MADV_NOHUGEPAGE); /* an error means that the kernel has no huge pages */
-  if (madvise(memory, (size_t)page_bytes(), MADV_POPULATE_WRITE) != 0)
+  if (madvise(memory, (size_t)page_bytes(), MADV_POPULATE_WRITE) != 0) {
+    fprintf(stderr, "skipped: MADV_POPULATE_WRITE fails\n"); /* mutants_test.sh reads it; Criterion prints no reason */
     cr_skip_test("MADV_POPULATE_WRITE fails: a kernel before Linux 5.14");
+  }
   cr_assert(madvise(memory, (size_t)page_bytes(), MADV_DONTNEED) == 0);
   return memory;
 }
@@ -770,6 +878,44 @@ Test(pool, copies_come_first) {
   free(from);
 }
 
+/* A thread is held in a copy until a second copy and a prefault wait for it: it copies first. */
+static char *area_to_prefault;
+static int64_t pages_at_copy = -1;
+static void see_pages(void) { __atomic_store_n(&pages_at_copy, present(area_to_prefault, 4 * MIB), __ATOMIC_SEQ_CST); }
+
+Test(pool, held_thread_copies_first) {
+  const int64_t page = page_bytes();
+  char *from = (char *)calloc(1, (size_t)page), *to = fresh(2 * page);
+  sgemm_host__pool *pool = sgemm_host__pool_make(2);
+  sgemm_host__copy area;
+  int job[2], i;
+  area_to_prefault = fresh(4 * MIB);
+  area = area_of(area_to_prefault, 4 * MIB, 4 * MIB, 1);
+  cr_assert(pipe(arrived) == 0 && pipe(leaving) == 0);
+  set_trap(0, to, page, PROT_NONE, hold);
+  set_trap(1, to + page, page, PROT_NONE, see_pages);
+  for (i = 0; i < 2; i++) {
+    sgemm_host__copy copy = area_of(to + i * page, page, page, 1);
+    copy.from = from;
+    copy.from_pitch = (size_t)page;
+    job[i] = sgemm_host__pool_begin(pool, &copy);
+    if (i == 0)
+      wait_for_arrival();
+  }
+  sgemm_host__pool_prefault(pool, &area);
+  let_go();
+  for (i = 0; i < 20000 && __atomic_load_n(&pages_at_copy, __ATOMIC_SEQ_CST) < 0; i++)
+    nap(1);
+  cr_assert(pages_at_copy == 0, "%lld pages were prefaulted before the second copy", (long long)pages_at_copy);
+  for (i = 0; i < 2; i++)
+    sgemm_host__pool_wait(pool, job[i]);
+  sgemm_host__pool_prefault_end(pool);
+  sgemm_host__pool_drop(pool);
+  munmap(to, (size_t)(2 * page));
+  munmap(area_to_prefault, 4 * MIB);
+  free(from);
+}
+
 /* A thread that waits for a copy returns when the copy is done. Without another thread nothing is prefaulted. */
 Test(pool, waiting_does_not_prefault) {
   char from[100] = "content", to[100] = "", *C = fresh(4 * MIB);
@@ -786,11 +932,11 @@ Test(pool, waiting_does_not_prefault) {
   munmap(C, 4 * MIB);
 }
 
-/* Fails if the pages of the memory that are present still change. */
+/* Fails if pages of the memory become present until all other threads sleep. */
 static void nothing_goes_on(char *memory, int64_t bytes) {
   unsigned char *pages = (unsigned char *)malloc((size_t)sgemm__ceil_div(bytes, page_bytes()));
   const int64_t before = residency(memory, bytes, pages);
-  nap(5);
+  cr_assert(others_sleep());
   cr_assert(residency(memory, bytes, pages) == before, "pages become present after the end");
   free(pages);
 }
@@ -829,7 +975,7 @@ Test(pool, prefault_is_refused) {
     end[0] = 3;
     cr_assert((unmapped ? munmap(end, 4 * MIB) : mprotect(end, 4 * MIB, PROT_READ)) == 0);
     sgemm_host__pool_prefault(pool, &area);
-    nap(20);
+    cr_assert(others_sleep());
     sgemm_host__pool_prefault_end(pool);
     cr_assert(present(memory, 4 * MIB) == 0, "went on after an error");
     cr_assert(unmapped || (end[0] == 3 && end[1] == 0 && present(end, 4 * MIB) == 1));
@@ -883,24 +1029,26 @@ Test(calls, thousand) {
 
 /* ---- Pages of C -------------------------------------------------------------------------------------------------- */
 
-/* A call with a fresh C of m rows of 4 KiB, and its callback, which cancels the call after the first row of tiles. A tile
-   is 64 x 64, and a row has 16. */
+/* A call with a fresh C of m rows of 4 KiB, and its callback, which cancels the call after the first row of tiles. A
+   tile is 64 x 64, and a row has 16. */
 typedef struct fresh_call {
   problem q;
   char *C;
   int64_t bytes;
-  int waits, prefaulted; /* the callback waits until all of C is present; 1: it is */
-  int64_t early;         /* pages of the second half of C that are present after the first tile */
+  int waits;          /* the callback waits until the other threads sleep, after the first tile and before it cancels */
+  int awake;          /* times that it waited in vain */
+  int64_t early, all; /* pages of the second half of C after the first tile, and of C at the cancel, that are present */
 } fresh_call;
 
 static int cancel_second_row(void *context, const sgemm_host_progress *now) {
   fresh_call *f = (fresh_call *)context;
+  if (f->waits && (now->done == 1 || now->done == 16))
+    f->awake += !others_sleep();
   if (now->done == 1)
     f->early = present(f->C + f->bytes / 2, f->bytes / 2);
-  if (now->done < 16)
-    return 0;
-  f->prefaulted = f->waits && become_present(f->C, f->bytes, f->bytes / page_bytes());
-  return 1;
+  if (now->done == 16)
+    f->all = present(f->C, f->bytes);
+  return now->done >= 16;
 }
 
 static void run_fresh(fresh_call *f, int order, int64_t m, float beta, int waits) {
@@ -909,6 +1057,7 @@ static void run_fresh(fresh_call *f, int order, int64_t m, float beta, int waits
   f->bytes = 4096 * m;
   f->C = fresh(f->bytes);
   f->waits = waits;
+  f->awake = 0;
   f->q.p.A = (float *)calloc((size_t)sgemm__max(m, 1024), 4);
   f->q.p.B = (float *)calloc((size_t)sgemm__max(m, 1024), 4);
   f->q.p.C = (float *)f->C;
@@ -918,6 +1067,7 @@ static void run_fresh(fresh_call *f, int order, int64_t m, float beta, int waits
   f->q.o.progress = cancel_second_row;
   f->q.o.context = f;
   cr_assert(run(&f->q) == SGEMM_HOST_CANCELLED);
+  cr_assert(f->awake == 0, "a thread works for 20 s");
 }
 
 static void release_fresh(fresh_call *f) {
@@ -932,7 +1082,7 @@ Test(pages, of_c_become_present) {
   for (order = SGEMM_ROW_MAJOR; order <= SGEMM_COL_MAJOR; order++) {
     fresh_call f;
     run_fresh(&f, order, 2048, 0.0f, 1);
-    cr_assert(f.prefaulted, "%lld of %lld KiB", (long long)present(f.C, f.bytes) * page_bytes() / 1024,
+    cr_assert(f.all == f.bytes / page_bytes(), "%lld of %lld KiB", (long long)f.all * page_bytes() / 1024,
               (long long)f.bytes / 1024);
     cr_assert(f.early == 0, "%lld pages are present after the first tile", (long long)f.early);
     release_fresh(&f);
@@ -956,7 +1106,7 @@ Test(pages, of_other_c_stay_absent) {
 #else
     fake.pinned = cases[i].pinned;
 #endif
-    run_fresh(&f, SGEMM_ROW_MAJOR, cases[i].m, cases[i].beta, 0);
+    run_fresh(&f, SGEMM_ROW_MAJOR, cases[i].m, cases[i].beta, 1);
     cr_assert(present(f.C + f.bytes / 2, f.bytes / 2) == 0, "case %u", i);
     release_fresh(&f);
   }
@@ -972,6 +1122,42 @@ Test(pages, are_left_alone_after_the_call) {
     release_fresh(&f);
   }
 }
+
+#if !defined(MACHINE_CUDA)
+/* The copying thread is held while a call plans to prefault C and ends. It leaves C alone when it goes on. */
+static void hold_on_signal(int number) {
+  (void)number;
+  hold();
+}
+Test(pages, are_left_alone_by_a_held_thread) {
+  struct sigaction action;
+  pid_t before[64], after[64];
+  const int count = other_threads(before);
+  fresh_call first, f;
+  int i, j, worker = -1;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = hold_on_signal;
+  action.sa_flags = SA_RESTART;
+  cr_assert(sigaction(SIGUSR1, &action, NULL) == 0 && pipe(arrived) == 0 && pipe(leaving) == 0);
+  run_fresh(&first, SGEMM_ROW_MAJOR, 2048, 0.0f, 0); /* its copying thread is kept for the next call */
+  for (i = 0; i < 20000 && other_threads(after) > count + 1; i++)
+    nap(1);
+  cr_assert(other_threads(after) == count + 1);
+  for (i = 0; i <= count; i++) {
+    for (j = 0; j < count && before[j] != after[i]; j++)
+      ;
+    worker = j == count ? (int)after[i] : worker;
+  }
+  cr_assert(worker > 0 && syscall(SYS_tgkill, getpid(), worker, SIGUSR1) == 0);
+  wait_for_arrival();
+  run_fresh(&f, SGEMM_ROW_MAJOR, 2048, 0.0f, 0);
+  let_go();
+  cr_assert(others_sleep());
+  cr_assert(present(f.C + f.bytes / 2, f.bytes / 2) == 0, "pages become present after the call");
+  release_fresh(&first);
+  release_fresh(&f);
+}
+#endif
 
 /* The result of a call whose C is prefaulted, with padding and without fresh memory. */
 Test(pages, with_content) {

@@ -48,12 +48,13 @@ PYTHON
 }
 
 # passes TREE STAGE FILTER: builds variants_test.c for a stage on the CPU model and runs the tests that match the
-# filter.
+# filter, one at least.
 passes() {
   local tree=$work/$1
   gcc -std=c11 -O1 -ffp-contract=off -DSGEMM_CPU=1 "-DSGEMM_STAGE=$2" -I"$tree" "$tree/tests/variants_test.c" \
     "$tree/tests/testing.c" "$tree/cpu/sgemm.c" -lcriterion -lopenblas -lpthread -lm -o "$work/suite" &&
-    env -u SGEMM_TEST_FULL OPENBLAS_NUM_THREADS=1 "$root/bazel/own_pid.sh" "$work/suite" --filter "$3"
+    env -u SGEMM_TEST_FULL OPENBLAS_NUM_THREADS=1 "$root/bazel/own_pid.sh" "$work/suite" --filter "$3" 2>&1 |
+      tee "$work/suite.txt" && grep -q 'Tested: [1-9]' "$work/suite.txt"
 }
 
 # changed TREE: prints the files of the copy that differ from the repository.

@@ -78,8 +78,11 @@ for stage in $([ "$full" = 0 ] && echo naive gemv || echo "$stages"); do
 done
 # notices NAME COUNT OPTION...: a build prints the message on sm_90 so many times.
 notices() {
-  nvcc -ptx $fast "${@:3}" -I"$root" -o "$work/ptx" "$root/cuda/sgemm.cu" > "$work/output" 2>&1 || true
-  same "$1" "$2" "$(grep -c '#pragma message: "sgemm' "$work/output" || true)"
+  if nvcc -ptx $fast "${@:3}" -I"$root" -o "$work/ptx" "$root/cuda/sgemm.cu" > "$work/output" 2>&1; then
+    same "$1" "$2" "$(grep -c '#pragma message: "sgemm' "$work/output" || true)"
+  else
+    fail "$1" "$(why)"
+  fi
 }
 with nvcc notices "sm_90 without the letter a" 1 -arch=compute_90 -DSGEMM_STAGE=tma
 with nvcc notices "sm_90a" 0 -arch=compute_90a -DSGEMM_STAGE=tma -DSGEMM_PART=host
@@ -118,6 +121,10 @@ if [ "$full" != 0 ]; then
     case $arch in
       80 | 90) fast= ;;
     esac
+    if [ -n "$cuda" ] && ! "$cuda/bin/nvcc" --list-gpu-arch 2> /dev/null | grep -qx "compute_${arch%a}"; then
+      skip "production, compute_$arch" "this nvcc does not know it"
+      continue
+    fi
     with nvcc ptx "production, compute_$arch" "$(unpinned "$rows")" "-arch=compute_$arch"
   done
 fi

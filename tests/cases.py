@@ -4,6 +4,9 @@ import os
 import sys
 import unittest
 
+# A configuration of Bazel, and the variable by which a test finds that it runs in it.
+CONFIGS = {"full": "SGEMM_TEST_FULL", "asan": "SGEMM_TEST_UNGUARDED"}
+
 
 class Result(unittest.TextTestResult):
     """Keeps every test that ran, for the XML report."""
@@ -45,6 +48,7 @@ def run():
     result = unittest.main("__main__", exit=False, testRunner=runner).result
     if "XML_OUTPUT_FILE" in os.environ:
         report(result, os.environ["XML_OUTPUT_FILE"])
+    config = "".join(f"--config={name} " for name, variable in CONFIGS.items() if os.environ.get(variable, "0") != "0")
     for name in sorted({name_of(test) for test, _ in result.failures + result.errors}):
-        print(f"repeat: ./bazelw test {os.environ.get('TEST_TARGET', '')} --test_filter={name}")
+        print(f"repeat: ./bazelw test {config}{os.environ.get('TEST_TARGET', '')} --test_filter={name}")
     return result

@@ -65,6 +65,9 @@ says() {
   same "$1" "2: $2" "$status: $(cat "$work/out" "$work/err")"
 }
 
+# prints PATTERN COMMAND...: the command succeeds and a line of its output matches.
+prints() { "${@:2}" > "$work/printed" 2>&1 && grep -E -- "$1" "$work/printed"; }
+
 # with COMPILER CASE NAME...: runs a case that needs a compiler; skips it if the compiler is not installed.
 with() {
   if command -v "$1" > /dev/null; then "${@:2}"; else skip "$3" "no $1"; fi

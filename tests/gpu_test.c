@@ -22,14 +22,15 @@ static sgemm_variant compiled_from(int variant) {
 
 /* ---- Races ------------------------------------------------------------------------------------------------------- */
 
-/* Stage tma with full SMs, hundreds of k-steps and many runs. All runs must have equal bits. */
+/* Stage tma with full SMs, hundreds of k-steps and many runs. All runs must have equal bits, and no result may be NaN,
+   as one that is not written is. */
 Test(races, same_bits_each_time, .timeout = 300) {
   enum { SIZE = 3072, RUNS = 24 };
   const size_t bytes = sizeof(float) * SIZE * SIZE;
   float *A, *B, *C, *first = (float *)malloc(bytes), *again = (float *)malloc(bytes);
   void *workspace;
   const size_t workspace_bytes = (size_t)256 << 20;
-  int v, ops, i; /* ops 4: NN with B repacked */
+  int v, ops, i, j; /* ops 4: NN with B repacked */
   need_backend();
   cr_assert(first != NULL && again != NULL);
   CUDA(cudaMalloc((void **)&A, bytes));
@@ -59,6 +60,9 @@ Test(races, same_bits_each_time, .timeout = 300) {
       cr_assert(i == 0 || memcmp(first, again, bytes) == 0, "%s, ops %d, run %d",
                 sgemm_variant_get((sgemm_variant)v)->name, ops, i);
     }
+    for (j = 0; j < SIZE * SIZE && !isnan(first[j]); j++)
+      ;
+    cr_assert(j == SIZE * SIZE, "%s, ops %d: result %d is NaN", sgemm_variant_get((sgemm_variant)v)->name, ops, j);
   }
   CUDA(cudaFree(A));
   CUDA(cudaFree(B));
@@ -179,8 +183,8 @@ Test(streams, graphs_that_allocate) {
   capture_and_replay(auto_problem(SGEMM_N, SGEMM_N, 1023, 1025, 1027));
 }
 
-/* A workspace of 6 TB, which no device has: the plan is refused before a launch, and the runtime keeps no error. After a
-   release the pool allocates again. */
+/* A workspace of 6 TB, which no device has: the plan is refused before a launch, and the runtime keeps no error. After
+   a release the pool allocates again. */
 Test(streams, workspaces_from_the_pool) {
   problem q = auto_problem(SGEMM_N, SGEMM_T, 200, 400, 30001); /* 94 MB of packed operands on an H200 */
   sgemm_params huge;

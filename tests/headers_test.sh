@@ -82,7 +82,6 @@ double every(const sgemm_device *device, FILE *file, const float *X, float *C, s
 }
 C
 
-# A translation unit, to be compiled once as C and once as C++ or CUDA.
 # The header of the host adapter, twice, and each of its functions.
 cat > host.c <<'C'
 #include "adapters/host/sgemm_host.h"
@@ -97,6 +96,7 @@ int host(const sgemm_params *p, sgemm_host_result *result) {
 }
 C
 
+# A translation unit, to be compiled once as C and once as C++ or CUDA.
 cat > unit.c <<'C'
 #include "sgemm.h"
 #ifdef __cplusplus

@@ -304,7 +304,6 @@ Test(launches, tensor_modes) {
   fixture_free(&f);
 }
 
-/* The selected plans of sizes that differ in m, n and k, in each mode: the same launches as sgemm_run_plan(). */
 /* Each slice has launches of its own, so that a sliced plan has more than SGEMM_MAX_LAUNCHES. No launch beyond the
    capacity is written, and a list of the number that the call tells holds all. */
 Test(launches, slices) {
@@ -328,6 +327,7 @@ Test(launches, slices) {
   fixture_free(&f);
 }
 
+/* The selected plans of sizes that differ in m, n and k, in each mode: the same launches as sgemm_run_plan(). */
 Test(launches, selected) {
   static const int64_t sizes[][3] = {{1, 300, 500}, {129, 67, 31}, {640, 320, 129}, {17, 600, 450}, {513, 257, 640}};
   int i, mode;
@@ -365,12 +365,12 @@ Test(launches, epilogues) {
   fixture_free(&f);
 }
 
-/* Epilogues in registers: kernels of tma and of the tensor modes apply a row with a mark if the call reads nothing but a
-   vector along n of the row-major result, and stores nothing but the result. Else a second kernel applies it. */
+/* Epilogues in registers: kernels of tma and of the tensor modes apply a row with a mark if the call reads nothing but
+   a vector along n of the row-major result, and stores nothing but the result. Else a second kernel applies it. */
 Test(launches, epilogues_in_registers) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 128, 64, 320);
   sgemm_plan plan = plan_of(SGEMM_tma_64x64x32_16x8, &f);
-  float vector[128], scalar = 1.0f;
+  float vector[128] = {1.0f, -2.0f, 0.5f}, scalar = 1.0f;
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
   f.p.vec_n = vector;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_epilogue_nt");

@@ -79,6 +79,7 @@ class NearestTest(unittest.TestCase):
             (["q.npy", "q.npy", "q.npy", "-o", "i.npy"], "third"),
             (["q.npy", "q.npy", "-o", "i.npy", "--mode", "fast"], "--mode fast"),
             (["q.npy", "q.npy", "-o", "i.npy", "--repeat", "0"], "--repeat 0"),
+            (["q.npy", "q.npy", "-o", "i.npy", "--repeat", "3x"], "--repeat 3x"),
             (["q.npy", "q.npy", "-o", "no/i.npy"], "no/i.npy"),
         ]:
             with self.subTest(arguments):
@@ -97,4 +98,5 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     nearest = os.path.abspath(sys.argv.pop(1))
-    sys.exit(not cases.run().wasSuccessful())
+    result = cases.run()
+    sys.exit(not result.wasSuccessful() or result.testsRun == 0)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch of matrices, or of vectors (n = 1), with NaN around every row and matrix. Element (0, 0) of matrix 0 has number
-   `first`. It is aligned to 16 bytes if ld is a multiple of 4, else to 4 bytes. */
+/* A batch of matrices, or of vectors (n = 1), with NaN around every row and matrix. Element (0, 0) of matrix 0 has
+   number `first`. It is aligned to 16 bytes if ld is a multiple of 4, else to 4 bytes. */
 typedef struct plane {
   int64_t m, n, ld, stride, batch, count, first;
   int col_major;
@@ -57,6 +57,11 @@ static float *plane_upload(plane *x) {
 
 static void plane_download(plane *x) {
   cr_assert(machine_download(x->after, x->device, (size_t)x->count * sizeof(float)) == 0, "download failed");
+}
+
+/* 1 if what was downloaded is what was uploaded. */
+static int plane_unchanged(const plane *x) {
+  return memcmp(x->after, x->before, (size_t)x->count * sizeof(float)) == 0;
 }
 
 static void plane_free(plane *x) {

@@ -1,6 +1,6 @@
 /* summa_ranks.c: the functions of examples/summa.c on the ranks of mpirun, in many grids and sizes.
 
-     summa_ranks products           each result beside double and, where it is linked (SUMMA_SCALAPACK=1), beside psgemm_
+     summa_ranks products           each result beside double and, where it is linked (SUMMA_SCALAPACK=1), psgemm_
      summa_ranks errors             every rank's multiplication fails in turn, on all ranks at once
      summa_ranks FAULT RANK CALL    a rank meets a fault in the call of sgemm_run() that has this number:
                                     kill, exit, stop (it sleeps), error, memory
@@ -104,8 +104,8 @@ static void describe(int *desc, int64_t rows, int64_t columns, const product *x,
     stop("descinit_", x, "refuses");
 }
 
-/* The blocks of row-major A, B and C are column-major blocks of the transposes. psgemm_ computes C' = B' A' with them on
-   the transposed grid. */
+/* The blocks of row-major A, B and C are column-major blocks of the transposes. psgemm_ computes C' = B' A' with them
+   on the transposed grid. */
 static void compare(const product *x, const block *own) {
   const int m = (int)x->m, n = (int)x->n, k = (int)x->k, one = 1;
   const float alpha = 1.0f, beta = 0.0f;

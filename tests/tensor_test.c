@@ -843,8 +843,8 @@ static void add_fallback(problem *q, int pair) {
   q->roundings = roundings_of(&full, q->p.k);
 }
 
-/* Elements of a gradient in a vocabulary: row i of op(A) is a softmax minus one-hot. In the 128 k with the element close
-   to -1 most probabilities are below 2^-17. */
+/* Elements of a gradient in a vocabulary: row i of op(A) is a softmax minus one-hot. In the 128 k with the element
+   close to -1 most probabilities are below 2^-17. */
 static void fill_gradient(problem *q) {
   int64_t b, i, k;
   fill(q, &q->B, q->p.k, q->p.n, normal);
@@ -862,8 +862,8 @@ static void fill_gradient(problem *q) {
     }
 }
 
-/* 1 if full range computed a call with the elements of fill_gradient(). The element close to -1 may be the only one that
-   counts in its 128 k. */
+/* 1 if full range computed a call with the elements of fill_gradient(). The element close to -1 may be the only one
+   that counts in its 128 k. */
 static int gradient_by_full_range(const problem *q) {
   return (reason_of(q) & ~(uint32_t)SGEMM_GUARD_SPARSE) == (SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE);
 }
@@ -934,8 +934,8 @@ static void nan_and_spread(problem *q, float low) {
   nan_in_a(q, low);
 }
 
-/* Each input with a small element in the reach of full range (low = 2^-18), and with one beyond it (2^-111). Exactly one
-   of fp16x3, full range and strict fp32 computes the call, with the bits of a plan that has no other way. */
+/* Each input with a small element in the reach of full range (low = 2^-18), and with one beyond it (2^-111). Exactly
+   one of fp16x3, full range and strict fp32 computes the call, with the bits of a plan that has no other way. */
 Test(fallback, one_of_three) {
   static const struct {
     const char *name;

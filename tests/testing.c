@@ -310,10 +310,13 @@ static const char *check_workspace(problem *q) {
   return check_unchanged(q, "the workspace", x, x->after);
 }
 
-/* 1 if got and want differ by at most bound, or are both NaN. A comparison with NaN is false. */
+/* 1 if got and want differ by at most bound, or are both NaN or the same infinity, whose bound may be infinite. A
+   comparison with NaN is false. */
 static int agrees(double got, double want, double bound) {
   if (isnan(want))
     return isnan(got);
+  if (isinf(want))
+    return got == want;
   return got == want || fabs(got - want) <= bound;
 }
 
@@ -554,11 +557,23 @@ sgemm_stream schedule(int i) {
 
 #endif
 
+static void lacks(const char *what) {
+  cr_assert(!is_set("SGEMM_REQUIRE_GPU"), "no %s, and SGEMM_REQUIRE_GPU=1 asks for it", what);
+  cr_skip_test("no %s: skipped", what);
+}
+
 void need(int present, const char *what) {
   if (present)
     return;
-  cr_assert(!is_set("SGEMM_REQUIRE_GPU"), "no %s, and SGEMM_REQUIRE_GPU=1 asks for it", what);
-  cr_skip_test("no %s: skipped", what);
+#if !defined(MACHINE_CUDA)
+  cr_assert(!sgemm_tensor_compiled(), "the CPU model has no %s", what);
+#endif
+  lacks(what);
+}
+
+void need_memory(const void *memory, const char *size) {
+  if (memory == NULL)
+    lacks(size);
 }
 
 void need_backend(void) { need(machine_present(), machine_name()); }

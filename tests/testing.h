@@ -137,9 +137,12 @@ enum { SCHEDULES = 5, REDUCED_SCHEDULES = 3 };
 int schedules(void);          /* the number of schedules of the tier; 1 with the sanitizers */
 sgemm_stream schedule(int i); /* sets schedule i and returns its stream */
 
-/* Skips the test if present is 0; fails it with SGEMM_REQUIRE_GPU=1 in the environment. */
+/* If present is 0, the backend lacks something that a GPU or a build without the tensor modes may lack: skips the test
+   there. The CPU model of other builds has everything, so there the test fails, as it does on a GPU with
+   SGEMM_REQUIRE_GPU=1 in the environment. */
 void need(int present, const char *what);
-void need_backend(void);      /* needs a GPU where MACHINE_CUDA is 1 */
+void need_memory(const void *memory, const char *size); /* NULL: skips the test; fails it with SGEMM_REQUIRE_GPU=1 */
+void need_backend(void);                                /* needs a GPU where MACHINE_CUDA is 1 */
 void need_no_sanitizer(void); /* skips a test of values alone, whose accesses other tests have, under the sanitizers */
 
 /* Test(suite, case, ANYWHERE) runs without a device too. Every other test is skipped there. */

@@ -305,10 +305,10 @@ static void uneven_clusters(sgemm_variant variant) {
   }
 }
 
-/* Every cluster_k that the variant supports, with several split_k where it is a power of two, each on each shape, or, with
-   BK = 1024, on every second one: these two variants of gemv would take half of the time of all of its tests. Mutants
-   run with every fifth case. The quick tier has every seventh, with BK from 256 on every eleventh, and with BK = 1024,
-   where a case takes longest, every 17th. */
+/* Every cluster_k that the variant supports, with several split_k where it is a power of two, each on each shape, or,
+   with BK = 1024, on every second one: these two variants of gemv would take half of the time of all of its tests.
+   Mutants run with every fifth case. The quick tier has every seventh, with BK from 256 on every eleventh, and with BK
+   = 1024, where a case takes longest, every 17th. */
 static void plans(sgemm_variant variant) {
   static const int splits[4] = {1, 2, 3, 7};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
@@ -377,10 +377,10 @@ static void check_alone(const problem *solved, int64_t b, int64_t row, int64_t m
   problem_free(&q);
 }
 
-/* Results have the same bits on every schedule. A row of C, or a matrix of a batch, has the same bits if it is
-   computed alone. Stream-K is the exception: its units depend on the number of tiles. In stage splitk each op pair
-   has another cluster_k, and some blocks of a cluster have no k. If the variant can split k, op pair NT has split_k
-   or stream_k 3. The quick tier has one of the four op pairs, by turns from variant to variant, and a mutant has two. */
+/* Results have the same bits on every schedule. A row of C, or a matrix of a batch, has the same bits if it is computed
+   alone. Stream-K is the exception: its units depend on the number of tiles. In stage splitk each op pair has another
+   cluster_k, and some blocks of a cluster have no k. If the variant can split k, op pair NT has split_k or stream_k 3.
+   The quick tier has one of the four op pairs, by turns from variant to variant, and a mutant has two. */
 static void repeatability(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   const int64_t rows[] = {0, v.BM - 1, v.BM, 2 * v.BM};
@@ -508,7 +508,7 @@ static void offsets_case(sgemm_variant variant, const int *ops, int large_operan
 static void offsets(sgemm_variant variant) {
   float *large = (float *)machine_alloc((size_t)(LARGE_OFFSET + SMALL) * sizeof(float)), *small[3];
   int x, ops, target;
-  need(large != NULL, "8.6 GB of memory");
+  need_memory(large, "8.6 GB of memory");
   for (x = 0; x < 3; x++) {
     small[x] = (float *)machine_alloc(SMALL * sizeof(float));
     cr_assert(small[x] != NULL);

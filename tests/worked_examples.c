@@ -1,5 +1,5 @@
-/* worked_examples.c: runs the worked examples of docs/epilogues.md, which readme_test.sh writes to the files below, on the
-   CPU model. Compares their results with double, and prints the bytes of the table there: for each element of the
+/* worked_examples.c: runs the worked examples of docs/epilogues.md, which readme_test.sh writes to the files below, on
+   the CPU model. Compares their results with double, and prints the bytes of the table there: for each element of the
    result, the global loads and stores of the kernel that applies the epilogue, and of an epilogue in registers. */
 #include "example_2.c" /* it defines the project's row, so it comes first */
 
