@@ -1045,6 +1045,135 @@ Test(selection, grids_are_checked_before_the_first_launch) {
   cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS && launches == 1, "%d launches", launches);
 }
 
+/* ---- Random calls ------------------------------------------------------------------------------------------------ */
+
+static uint64_t random_state;
+static uint64_t random_below(uint64_t limit) { /* xorshift64 (Marsaglia, "Xorshift RNGs") */
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  random_state ^= random_state << 17;
+  return random_state % limit;
+}
+
+/* A size from 1 to about 2^most_log2, log-uniform. extreme: or a size beside a power of two up to 2^45, or below 300. */
+static int64_t random_size(double most_log2, int extreme) {
+  if (!extreme)
+    return (int64_t)exp2(most_log2 * (double)random_below(100000) / 1e5);
+  return random_below(3) == 0 ? (int64_t)random_below(300)
+                              : ((int64_t)1 << random_below(46)) + (int64_t)random_below(3) - 1;
+}
+
+/* An address at a multiple of 4 bytes, one in two at one of 16. */
+static float *random_address(void) {
+  static _Alignas(16) float memory[8];
+  return memory + (random_below(2) ? 0 : random_below(4));
+}
+
+/* Sets an epilogue, a result in place or apart from C, and what the epilogue may read. */
+static void random_epilogue(sgemm_params *p) {
+  p->epilogue = (int)random_below(SGEMM_EPILOGUE_COUNT);
+  p->D = random_below(3) == 0 ? NULL : random_below(3) == 0 ? p->C : random_address();
+  p->ldd = p->D == p->C ? p->ldc : p->ldc + (int64_t)random_below(3);
+  p->stride_d = sgemm__product(p->ldd, p->order == SGEMM_ROW_MAJOR ? p->m : p->n);
+  p->vec_m = random_below(2) ? random_address() : NULL;
+  p->vec_n = random_below(2) ? random_address() : NULL;
+  p->E = random_below(4) ? random_address() : NULL;
+  p->aux = random_below(4) ? NULL : random_address();
+  p->stride_vec_m = random_below(2) ? p->m : 0;
+  p->stride_vec_n = random_below(2) ? p->n : 0;
+  p->alpha_device = random_below(4) ? NULL : random_address();
+  p->beta_device = random_below(4) ? NULL : random_address();
+}
+
+static sgemm_params random_call(int extreme) {
+  static const sgemm_op ops[3] = {SGEMM_N, SGEMM_T, SGEMM_C};
+  const sgemm_op op_a = ops[random_below(3)], op_b = ops[random_below(3)];
+  const int64_t m = random_size(17.6, extreme), n = random_size(17.6, extreme);
+  const int64_t k = random_below(20) ? random_size(16.6, extreme) : 0;
+  sgemm_params p = random_below(2) ? sgemm_params_init(op_a, op_b, m, n, k)
+                                   : sgemm_params_init_col(op_a, op_b, m, n, k);
+  p.A = random_address();
+  p.B = random_address();
+  p.C = random_address();
+  p.lda += random_below(2) ? 0 : (int64_t)random_below(5);
+  p.ldb += random_below(2) ? 0 : (int64_t)random_below(5);
+  if (random_below(3) == 0) {
+    p.batch = random_size(11.6, extreme);
+    p.stride_a = random_below(5) ? p.stride_a : 0;
+    p.stride_b = random_below(5) ? p.stride_b : 0;
+  }
+  p.mode = (int)random_below(3);
+  p.alpha = random_below(10) ? 1.5f : 0.0f;
+  p.beta = random_below(2) ? 0.0f : 2.0f;
+  if (random_below(2))
+    random_epilogue(&p);
+  p.prepared_a = p.mode != SGEMM_STRICT && random_below(5) == 0 ? (const void *)(uintptr_t)4096 : NULL;
+  p.prepared_b = p.mode != SGEMM_STRICT && random_below(5) == 0 ? (const void *)(uintptr_t)4096 : NULL;
+  switch (random_below(4)) {
+  case 0:
+    break;
+  case 1:
+    p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+    break;
+  default:
+    p.workspace = (void *)(uintptr_t)4096;
+    p.workspace_bytes = random_below(2) ? 32 << 20 : random_size(32.0, 0);
+  }
+  return p;
+}
+
+/* Checks the selected plan of a call on the current device, if there is one. */
+static void check_selected(const sgemm_params *p, const char *what, int i) {
+  const sgemm_plan plan = sgemm_select(p, SGEMM_STAGE_ANY, &current);
+  const sgemm_plan kept = sgemm__recent_select(p, SGEMM_STAGE_ANY, &current);
+  sgemm_status by_plan, status;
+  int64_t bytes = -1;
+  int by_plan_launches;
+  cr_assert(same_plan(&kept, &plan), "%s call %d: the kept plan is another", what, i);
+  cr_assert(sgemm_workspace_query(p, &bytes) == SGEMM_SUCCESS && bytes >= 0, "%s call %d: %lld bytes", what, i,
+            (long long)bytes);
+  launches = 0;
+  if (plan.variant == SGEMM_VARIANT_NONE) {
+    status = sgemm_run(p, NULL);
+    cr_assert((status == SGEMM_ERROR_WORKSPACE || status == SGEMM_ERROR_PLAN) && launches == 0, "%s call %d: status %d",
+              what, i, status);
+    return;
+  }
+  cr_assert(sgemm_plan_estimate(&plan, p, &current) > 0.0, "%s call %d", what, i);
+  by_plan = sgemm_run_plan(&plan, p, NULL);
+  by_plan_launches = launches;
+  cr_assert(by_plan == SGEMM_SUCCESS || (by_plan == SGEMM_ERROR_GRID && launches == 0),
+            "%s call %d: status %d after %d launches", what, i, by_plan, launches);
+  if (by_plan == SGEMM_SUCCESS && !sgemm__is_scaling(&plan, p))
+    cr_assert(sgemm__count_launches(&plan, p) == launches, "%s call %d: %d launches, described as %d", what, i,
+              launches, sgemm__count_launches(&plan, p));
+  launches = 0;
+  status = sgemm_run(p, NULL);
+  cr_assert(status == by_plan && launches == by_plan_launches, "%s call %d: status %d after %d launches, %d after %d",
+            what, i, status, launches, by_plan, by_plan_launches);
+}
+
+/* Whatever the arguments are, the selected plan passes the checks of sgemm_run_plan(), launches what sgemm_run() and the
+   description say, or launches nothing because a grid does not suffice. Under sanitizers no size overflows. */
+Test(selection, random_calls) {
+  enum { CALLS = 20000 };
+  int extreme, i, run = 0;
+  set_compiled(SGEMM_STAGE_ANY);
+  random_state = 20261128;
+  for (extreme = 0; extreme < 2; extreme++)
+    for (i = 0; i < CALLS; i++) {
+      const sgemm_params p = random_call(extreme);
+      current = device((int)random_below(DEVICES));
+      if (sgemm_check(&p) != SGEMM_SUCCESS || sgemm__is_noop(&p))
+        continue;
+      check_selected(&p, extreme ? "extreme" : "random", i);
+      run++;
+    }
+  cr_assert(run > CALLS, "%d calls", run);
+}
+
+/* ---- Descriptions, estimates, workspaces -------------------------------------------------------------------------- */
+
 /* The line of a plan has its fields, its launches and its workspace, and tells why a tensor mode is not taken. */
 static void expect_line(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *d, const char *begin,
                         const char *end) {
