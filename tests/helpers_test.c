@@ -1055,7 +1055,8 @@ static uint64_t random_below(uint64_t limit) { /* xorshift64 (Marsaglia, "Xorshi
   return random_state % limit;
 }
 
-/* A size from 1 to about 2^most_log2, log-uniform. extreme: or a size beside a power of two up to 2^45, or below 300. */
+/* A size from 1 to about 2^most_log2, log-uniform. extreme: or a size beside a power of two up to 2^45, or below 300.
+   */
 static int64_t random_size(double most_log2, int extreme) {
   if (!extreme)
     return (int64_t)exp2(most_log2 * (double)random_below(100000) / 1e5);
@@ -1153,8 +1154,8 @@ static void check_selected(const sgemm_params *p, const char *what, int i) {
             what, i, status, launches, by_plan, by_plan_launches);
 }
 
-/* Whatever the arguments are, the selected plan passes the checks of sgemm_run_plan(), launches what sgemm_run() and the
-   description say, or launches nothing because a grid does not suffice. Under sanitizers no size overflows. */
+/* Whatever the arguments are, the selected plan passes the checks of sgemm_run_plan(), launches what sgemm_run() and
+   the description say, or launches nothing because a grid does not suffice. Under sanitizers no size overflows. */
 Test(selection, random_calls) {
   enum { CALLS = 20000 };
   int extreme, i, run = 0;
@@ -1172,7 +1173,7 @@ Test(selection, random_calls) {
   cr_assert(run > CALLS, "%d calls", run);
 }
 
-/* ---- Descriptions, estimates, workspaces -------------------------------------------------------------------------- */
+/* ---- Descriptions, estimates, workspaces ------------------------------------------------------------------------- */
 
 /* The line of a plan has its fields, its launches and its workspace, and tells why a tensor mode is not taken. */
 static void expect_line(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *d, const char *begin,
