@@ -124,8 +124,8 @@ static inline int64_t sgemm__slabs_bytes(const sgemm__slabs *s) {
   return s->partial_bytes + s->prepared_bytes + s->sum_bytes + s->plan_bytes;
 }
 
-/* The slabs of at most `elements` elements with the lowest estimated time. Returns 0 if none fits into `limit` bytes.
-   */
+/* Finds the slabs of at most `elements` elements with the lowest estimated time. Returns 0 if none fits into `limit`
+   bytes. */
 static inline int sgemm__choose_slabs_of(sgemm__slabs *best, const sgemm__reduction *c, const sgemm_device *device,
                                          double elements, int64_t limit) {
   enum { MIN_ROWS = 128, TILE = 256 }; /* a slab has whole tiles */

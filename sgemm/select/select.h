@@ -125,8 +125,8 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
   return (v->bufs > 0 || v->V == 4 ? 2.0 : 1.0) * v->BK;
 }
 
-/* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k (waves
-   = 0). For sizes that are powers of two also: split-K with partitions that fill one or two waves; stream-K with a
+/* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k,
+   waves = 0. For sizes that are powers of two also: split-K with partitions that fill one or two waves; stream-K with a
    block for each slot, or with equally many units for each tile. Returns 1 and sets the plan's fields, 0 if there is no
    plan of this number, -1 if there is none of a greater number either. */
 enum { SGEMM__PLAN_NUMBERS = 16 };
@@ -367,24 +367,24 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
   }
 }
 
-/* The largest part of a plan's time that the full-range fallback may take in calls that do not need it. */
-#define SGEMM__FALLBACK_PART 0.03
+/* Largest fraction of a plan's time that the full-range fallback may take in calls that do not need it. */
+#define SGEMM__FALLBACK_FRACTION 0.03
 
 /* Sets the full-range variant that computes the calls of a plan of fp16x3 whose guard fires for small elements, if the
    workspace has room for its terms, it is faster than strict fp32 by the margin, and its two launches, which return at
-   once in other calls, take at most SGEMM__FALLBACK_PART of the plan's time and leave the plan faster by the margin. It
-   has the plan's split_k: the sum of the partitions is one launch, whichever variant computed them. A plan with slices
-   may get more of them, so that the terms of full range fit, if that too costs no more. strict_cost: estimated clocks
-   of the strict plan. */
+   once in other calls, take at most SGEMM__FALLBACK_FRACTION of the plan's time and leave the plan faster by the
+   margin. It has the plan's split_k: the sum of the partitions is one launch, whichever variant computed them. A plan
+   with slices may get more of them, so that the terms of full range fit, if that too costs no more. strict_cost:
+   estimated clocks of the strict plan. */
 static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_cost, const sgemm_params *p,
                                               const sgemm_device *device, const sgemm__problem *q) {
   double lowest = SGEMM__TENSOR_MARGIN * strict_cost;
   const double cost_without = sgemm__tensor_cost(plan, p, device, q);
   sgemm_params unprepared = *p; /* the fallback splits both operands */
-  sgemm__best with = {*plan, (1.0 + SGEMM__FALLBACK_PART) * cost_without};
+  sgemm__best with = {*plan, (1.0 + SGEMM__FALLBACK_FRACTION) * cost_without};
   int i;
   if (sgemm__tensor_variant_get(plan->tensor)->format != SGEMM_FORMAT_fp16x3 ||
-      2.0 * SGEMM__COST_TENSOR_LAUNCH > SGEMM__FALLBACK_PART * cost_without)
+      2.0 * SGEMM__COST_TENSOR_LAUNCH > SGEMM__FALLBACK_FRACTION * cost_without)
     return;
   unprepared.prepared_a = unprepared.prepared_b = NULL;
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
@@ -409,7 +409,7 @@ static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_co
   }
   if (sgemm__fits_workspace(&with.plan, p, &q->args) &&
       sgemm__tensor_cost(&with.plan, p, device, q) <
-          sgemm__smaller(SGEMM__TENSOR_MARGIN * strict_cost, (1.0 + SGEMM__FALLBACK_PART) * cost_without))
+          sgemm__smaller(SGEMM__TENSOR_MARGIN * strict_cost, (1.0 + SGEMM__FALLBACK_FRACTION) * cost_without))
     *plan = with.plan;
 }
 
