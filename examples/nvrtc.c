@@ -26,8 +26,8 @@ static int fail(const char *what, const char *why) {
 
 /* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
-/* A problem and the plan for it: of one variant with the options given, or, for SGEMM_VARIANT_NONE, the selected one.
-   */
+/* A problem and the plan for it: of one variant with the options given, or, for SGEMM_VARIANT_NONE, the selected
+   one. */
 typedef struct problem {
   const char *name;
   int order, op_a, op_b, mode;

@@ -219,8 +219,8 @@ Test(errors, device_pointers) {
 
 static const int numbers[] = {2, 0, 3, 1};
 
-/* Each device gets 3 of the 12 tiles before a tile is stored, because it has 3 results, and no other device gets any.
-   */
+/* Each device gets 3 of the 12 tiles before a tile is stored, because it has 3 results, and no other device gets
+   any. */
 Test(devices, share_the_tiles) {
   int devices, order, i;
   fake.devices = 4;

@@ -1089,8 +1089,8 @@ Test(pages, of_c_become_present) {
   }
 }
 
-/* A C that is read, a small C and a C in pinned memory are not prefaulted: pages far behind the first tiles are absent.
-   */
+/* A C that is read, a small C and a C in pinned memory are not prefaulted: pages far behind the first tiles are
+   absent. */
 Test(pages, of_other_c_stay_absent) {
   static const struct {
     int64_t m;

@@ -1055,8 +1055,8 @@ static uint64_t random_below(uint64_t limit) { /* xorshift64 (Marsaglia, "Xorshi
   return random_state % limit;
 }
 
-/* A size from 1 to about 2^most_log2, log-uniform. extreme: or a size beside a power of two up to 2^45, or below 300.
-   */
+/* A size from 1 to about 2^most_log2, log-uniform. extreme: or a size beside a power of two up to 2^45, or below
+   300. */
 static int64_t random_size(double most_log2, int extreme) {
   if (!extreme)
     return (int64_t)exp2(most_log2 * (double)random_below(100000) / 1e5);

@@ -659,8 +659,8 @@ Test(model, mbarrier_pipelines) {
   int s, faults = 0;
   for (s = 0; s < SCHEDULES; s++) {
     cr_assert(sums_fills(pipe_right, s), "schedule %d: %s", s, sgemm_model_error());
-    /* In shuffled order the reading warp may pause until the bytes have arrived: then another wait or a sum is wrong.
-     */
+    /* In shuffled order the reading warp may pause until the bytes have arrived: then another wait or a sum is
+     wrong. */
     if (s < 2) {
       expect_fault(pipe_without_wait, s, SGEMM_ERROR_UNWRITTEN, "tile");
       expect_fault(pipe_without_bytes, s, SGEMM_ERROR_UNWRITTEN, "tile");

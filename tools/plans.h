@@ -19,8 +19,8 @@
 
 enum { PLANS_MOST = 64 }; /* plans of a variant */
 
-/* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of plans.
-   */
+/* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of
+   plans. */
 static inline int plans_add(sgemm_plan *plans, int count, sgemm_plan plan, const sgemm_params *p,
                             const sgemm_device *device) {
   const sgemm__args args = sgemm__args_of(p);

@@ -11,8 +11,8 @@ static void set_capture_mode(int *mode) {
   *mode = (int)swapped;
 }
 
-/* Another stream may be captured in a mode in which cudaMalloc() would end that capture, unless this thread is relaxed.
-   */
+/* Another stream may be captured in a mode in which cudaMalloc() would end that capture, unless this thread is
+   relaxed. */
 sgemm_cublas__opened sgemm_cublas__bench_open(size_t bytes, sgemm_stream stream, sgemm_cublas__bench *bench) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   cudaEvent_t begin = NULL, end = NULL;

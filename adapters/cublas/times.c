@@ -30,8 +30,8 @@ static int repeats_of(double us) {
   return us < 0.0 ? 0 : us * MAX_REPEATS < ROUND_US ? MAX_REPEATS : us >= ROUND_US ? 1 : (int)(ROUND_US / us);
 }
 
-/* The shortest round of each side. The first runs load code, and tell how long a run takes. Returns 0 after an error.
-   */
+/* The shortest round of each side. The first runs load code, and tell how long a run takes. Returns 0 after an
+   error. */
 static int measure(sgemm_cublas__bench *bench, work *w, double *cublas_us, double *sgemm_us) {
   const int warm = sgemm_cublas__bench_time(bench, run_cublas, w, 1) >= 0.0 &&
                    sgemm_cublas__bench_time(bench, run_here, w, 1) >= 0.0;

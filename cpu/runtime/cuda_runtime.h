@@ -57,8 +57,8 @@ static inline cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* For 0 bytes the pointer is NULL, as with the toolkit. memcpy() stores it, because callers cast a float ** to void **.
-   */
+/* For 0 bytes the pointer is NULL, as with the toolkit. memcpy() stores it, because callers cast a float ** to void
+   **. */
 static inline cudaError_t cudaMalloc(void **pointer, size_t bytes) {
   const size_t alignment = 256, rounded = (bytes + alignment - 1) / alignment * alignment;
   void *memory = bytes == 0 || rounded < bytes ? NULL : aligned_alloc(alignment, rounded);
