@@ -353,7 +353,8 @@ typedef struct sgemm_device {
 
 /* A variant of SGEMM_VARIANTS: its columns, and the sizes that follow from them. */
 typedef struct sgemm_variant_info {
-  const char *name;       /* as "sgemm_tiled_32x32x32_1x1"; kernels append _nn, _nt, _tn, _tt for the ops of A and B */
+  const char *name;       /* as "sgemm_tiled_32x32x32_1x1"; kernels append _nn, _nt, _tn, _tt for the ops of A and B, or
+                             _n, _t with small_a for the op of B and with small_b for that of A */
   const char *stage_name; /* as "tiled" */
   const char *reason;     /* why the variant is there */
   sgemm_stage stage;
@@ -371,6 +372,8 @@ typedef struct sgemm_variant_info {
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to sm_75, sm_89 */
   int fuses;      /* 1: there are kernels that apply epilogues; 0: a second kernel does */
   int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
+  int small_a;         /* 1: tiles of few rows; a kernel serves both ops of A */
+  int small_b;         /* 1: tiles of few columns; a kernel serves both ops of B */
 } sgemm_variant_info;
 
 /* A variant of SGEMM_TENSOR_VARIANTS: its columns, and the sizes that follow from them. */

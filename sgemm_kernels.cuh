@@ -2,8 +2,9 @@
    pair of ops, from bodies that are ordinary functions, and list the kernels in one table. sgemm.h includes it if
    SGEMM_IMPLEMENTATION is defined.
 
-   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B). The ops of a tma
-             kernel are those after packing: a packed operand is K-major.
+   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B), or n, t for the op
+             of the other operand if a kernel reads that of a small one at run time. The ops of a tma kernel are those
+             after packing: a packed operand is K-major.
    READING   sgemm/device: primitives -> tile, load, multiply, reduce, epilogue. sgemm/stages: one file for each stage
              or family of stages. The sections of a body come in one order: indices, tile pointers, accumulators, main
              loop, epilogue.
@@ -114,13 +115,28 @@
 #define SGEMM__NOT_1 0
 #define SGEMM__NOT(condition) SGEMM__CAT(SGEMM__NOT_, condition)
 
-/* kernel(stage, name, ...) for the four pairs of ops, and for those of a variant's kernels with an epilogue. */
+/* kernel(stage, name, ...) for the four pairs of ops, and for those of a variant's kernels with an epilogue.
+   SGEMM__KERNELS(stage, BM, BN, BK) is SGEMM__FOUR, or SGEMM__TWO_A and SGEMM__TWO_B for variants whose kernels read
+   op(A) or op(B) at run time, see SGEMM__SMALL. */
+#define SGEMM__OP_AT_RUN_TIME 2
 // clang-format off
 #define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
   kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0, 0)                                                           \
   kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1, 0)                                                           \
   kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0, 0)                                                           \
   kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1, 0)
+#define SGEMM__TWO_A(kernel, stage, name, ...)                                                                         \
+  kernel(stage, SGEMM__CAT(name, _n), __VA_ARGS__, SGEMM__OP_AT_RUN_TIME, 0, 0)                                        \
+  kernel(stage, SGEMM__CAT(name, _t), __VA_ARGS__, SGEMM__OP_AT_RUN_TIME, 1, 0)
+#define SGEMM__TWO_B(kernel, stage, name, ...)                                                                         \
+  kernel(stage, SGEMM__CAT(name, _n), __VA_ARGS__, 0, SGEMM__OP_AT_RUN_TIME, 0)                                        \
+  kernel(stage, SGEMM__CAT(name, _t), __VA_ARGS__, 1, SGEMM__OP_AT_RUN_TIME, 0)
+#define SGEMM__KERNELS_00 SGEMM__FOUR
+#define SGEMM__KERNELS_10 SGEMM__TWO_A
+#define SGEMM__KERNELS_01 SGEMM__TWO_B
+#define SGEMM__KERNELS_11 SGEMM__TWO_A /* no variant: a rule refuses it */
+#define SGEMM__KERNELS(stage, BM, BN, BK)                                                                              \
+  SGEMM__CAT(SGEMM__KERNELS_, SGEMM__CAT(SGEMM__SMALL(stage, BM, BK), SGEMM__SMALL(stage, BN, BK)))
 #define SGEMM__FOUR_FUSED(kernel, stage, name, ...)                                                                    \
   kernel(stage, SGEMM__CAT(name, _epilogue_nn), __VA_ARGS__, 0, 0, 1)                                                  \
   kernel(stage, SGEMM__CAT(name, _epilogue_nt), __VA_ARGS__, 0, 1, 1)                                                  \
@@ -189,9 +205,16 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
                    SGEMM__CONSTANT(has_code, has_code_), SGEMM__CONSTANT(trans_a, trans_a_),                           \
                    SGEMM__CONSTANT(trans_b, trans_b_), SGEMM__CONSTANT(fused, fused_))
 
+/* 1 for a small operand, which a pipeline copies by single elements: its op is read at run time, or it has at most 8
+   rows or columns and is MN-major. mn_major: the op with which it is MN-major. */
+#define SGEMM__IS_SMALL(MN, trans, mn_major) (trans == SGEMM__OP_AT_RUN_TIME || (MN <= 8 && trans == mn_major))
+
 /* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
 #define SGEMM__SHAPE                                                                                                   \
-  { BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b, fused, elements }
+  {                                                                                                                    \
+    BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b == 1, fused, elements,             \
+        SGEMM__IS_SMALL(BM, trans_a, 1), SGEMM__IS_SMALL(BN, trans_b, 0)                                               \
+  }
 
 /* Threads of a kernel's block, for its launch bounds. */
 #define SGEMM__LAUNCH_THREADS(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, ...)                                \
@@ -208,7 +231,9 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
               "a slice must be whole warps of 32 threads, or a warp whole slices", name)                               \
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slice_k) <= 1024, "a block has at most 1024 threads", name)               \
   SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slice_k) * (blocks) <= 2048,                             \
-              "a multiprocessor holds at most 2048 threads", name)
+              "a multiprocessor holds at most 2048 threads", name)                                                     \
+  SGEMM__RULE(!trans_a + !trans_b + !(elements || fused) >= 2,                                                         \
+              "one operand at most is small, and then the variant has no other mark", name)
 #define SGEMM__DIVIDES(a, b) ((a) > 0 && ((b) % (a) == 0 || (a) % (b) == 0)) /* 1 if a divides b, or b divides a */
 
 /* Rules of the stages whose threads compute TM x TN results from tiles in shared memory. */
@@ -245,9 +270,11 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 
 // clang-format off
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
-#define SGEMM__CHECK(stage, name, blocks, ...)                                                                         \
+#define SGEMM__CHECK(stage, name, blocks, BM_, BN_, BK_, ...)                                                          \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
-    SGEMM__COLUMNS(stage, __VA_ARGS__, SGEMM__ELEMENTS(name), 1, 0, 0, 0)                                              \
+    SGEMM__COLUMNS(stage, BM_, BN_, BK_, __VA_ARGS__, SGEMM__ELEMENTS(name), 1,                                        \
+                   SGEMM__SMALL(stage, BM_, BK_) * SGEMM__OP_AT_RUN_TIME,                                              \
+                   SGEMM__SMALL(stage, BN_, BK_) * SGEMM__OP_AT_RUN_TIME, SGEMM__FUSED(name))                          \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
   }
@@ -258,16 +285,18 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__CHECK(stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k)    \
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
     SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                  \
-      SGEMM__FOUR(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),                    \
-                  blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                \
-                  SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production))   \
+      SGEMM__KERNELS(stage, BM, BN, BK)(                                                                               \
+          SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),                            \
+          blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                        \
+          SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production))           \
       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
         SGEMM__FOUR_FUSED(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),            \
                           blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                        \
                           SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                     \
                           SGEMM__CAT(SGEMM__HAS_CODE_, production))))                                                  \
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
-      SGEMM__FOUR(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                        \
+      SGEMM__KERNELS(stage, BM, BN, BK)(                                                                               \
+          SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                                \
       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
         SGEMM__FOUR_FUSED(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))))
 // clang-format on
@@ -309,7 +338,7 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
   {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
-      SGEMM__FOUR(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                               \
+      SGEMM__KERNELS(stage, BM, BN, BK)(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)         \
           SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                             \
               SGEMM__FOUR_FUSED(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))) 0},
 static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][9] = {SGEMM_VARIANTS(SGEMM__X)};

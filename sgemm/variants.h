@@ -57,6 +57,8 @@
 #define SGEMM__FUSED(name) SGEMM__FUSED2(name)
 #define SGEMM__ELEMENTS2(name) SGEMM__IS(SGEMM__ELEMENTS_##name)
 #define SGEMM__ELEMENTS(name) SGEMM__ELEMENTS2(name)
+#define SGEMM__SMALL2(stage, extent, BK) SGEMM__IS(SGEMM__SMALL_##stage##_##extent##_##BK)
+#define SGEMM__SMALL(stage, extent, BK) SGEMM__SMALL2(stage, extent, BK)
 #define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
 #define SGEMM__SAME(a, b) SGEMM__SAME3(a, b)
 
@@ -171,6 +173,19 @@
 #define SGEMM__ELEMENTS_sgemm_splitk_64x64x16_8x4 ~, 1
 #define SGEMM__ELEMENTS_sgemm_splitk_32x64x16_8x4 ~, 1
 #define SGEMM__ELEMENTS_sgemm_splitk_32x32x32_4x4 ~, 1
+
+/* SGEMM__SMALL_<stage>_<BM or BN>_<BK> marks tiles of few rows or few columns. The operand with as many rows or columns
+   is a small part of the loads. A kernel of such a variant reads its op at run time, so that there are two kernels,
+   <name>_n and <name>_t for the op of the other operand, in place of four. The variant has no other mark. With BK = 128
+   it would cost 5 to 20 % (docs/notebook/compile_time.md, "Small operands"). */
+#define SGEMM__SMALL_splitk_4_32 ~, 1
+#define SGEMM__SMALL_splitk_8_32 ~, 1
+#define SGEMM__SMALL_splitk_16_32 ~, 1
+#define SGEMM__SMALL_gemv_1_256 ~, 1
+#define SGEMM__SMALL_gemv_1_512 ~, 1
+#define SGEMM__SMALL_gemv_1_1024 ~, 1
+#define SGEMM__SMALL_gemv_1_64 ~, 1
+#define SGEMM__SMALL_gemv_1_8 ~, 1
 
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the
    variant `like` for them (sgemm/select/calibration_h200.h). Names are <stage>_<BM>x<BN>x<BK>_<TM>x<TN>. */

@@ -41,6 +41,11 @@ all threads have equally many copies of a tile, or one access of all threads cov
 all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
 splitk has several sliced-K groups, whose sum includes that of the cluster                 | splitk,          64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
 splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
+one operand at most is small, and then the variant has no other mark                 | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
+one operand at most is small, and then the variant has no other mark                 | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
+one operand at most is small, and then the variant has no other mark                 | splitk,          64,  16,  32,   4,   4,  64,  16, 4, 3, 4, 1
+each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,           4,  32,  96,   4,   4,   4,  32, 4, 3, 12, 1
+each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          32,   4,  96,   4,   4,  32,   4, 4, 3, 12, 1
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
 shared memory of a block is at most 227 KiB                                          | splitk,         128, 128,  32,  16,   8,  64,  64, 4, 3, 4, 1
 gemv has one row or one column, and no tiles in shared memory                        | gemv,             4,  32,  16,   1,   1,   4,  32, 1, 0, 2, 1
@@ -105,13 +110,16 @@ sentences() {
 }
 
 # compile_rows: compiles a table that starts with the rows in `lines`, and has estimates for their `variants`, and compares
-# the messages of each row with its rules. The build compiles no kernel of these rows.
+# the messages of each row with its rules. The build compiles no kernel of these rows. Two of them have another mark.
 lines=() variants=()
 compile_rows() {
   local i messages rows=
   for i in "${lines[@]}"; do rows+="  X(${i#*|}, 0, \"a row of the test\") \\"$'\n'; done
   ROWS=$rows ESTIMATES=$(printf ' X(%s, tiled_16x16x16_1x1)' "${variants[@]}") table_with awk '
-    /^#define SGEMM_ESTIMATED\(X\)/ { sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"]) }
+    /^#define SGEMM_ESTIMATED\(X\)/ {
+      sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"])
+      print "#define SGEMM__ELEMENTS_sgemm_splitk_16x64x32_4x4 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x16x32_4x4 ~, 1"
+    }
     { print }
     /^#define SGEMM_VARIANTS\(X\)/ { printf "%s", ENVIRON["ROWS"] }'
   messages=$(sentences -DSGEMM_STAGE=coalesced)

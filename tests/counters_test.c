@@ -189,14 +189,19 @@ typedef struct transfer {
   int access;    /* elements of one access of a thread: V, or 1 */
   int width;     /* K-major: elements of a row that neighbouring lanes load */
   int box;       /* elements of one TMA copy; 0: no TMA */
+  int small;     /* 1: single elements of an operand of few rows or columns */
 } transfer;
 
-/* The transfer of an operand. T: results of a thread along MN. */
-static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_major) {
-  const int k_vectors = v->bufs >= 3 && !v->copies_elements && SGEMM__K_VECTORS(T, v->BK, k_major);
-  transfer x = {MN, k_major, k_vectors, v->V, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0};
+/* The transfer of an operand. T: results of a thread along MN. any_op: 1 if the kernel reads its op at run time. */
+static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_major, int any_op) {
+  const int small = v->stage == SGEMM_STAGE_splitk && (any_op || (MN <= 8 && !k_major));
+  const int k_vectors = v->bufs >= 3 && !v->copies_elements && !small && SGEMM__K_VECTORS(T, v->BK, k_major);
+  transfer x = {MN, k_major, k_vectors, v->V, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0, small};
   if (v->uses_tma) {
     x.box = SGEMM__BOX * (k_major ? MN : v->BK);
+  } else if (small) {
+    x.V = x.access = 1;
+    x.width = v->threads / MN < 16 ? v->threads / MN : 16;
   } else if (v->bufs >= 3) { /* a copy that transposes moves one element at a time */
     x.V = k_major && !x.k_vectors ? 1 : 4;
     x.access = v->copies_elements ? 1 : x.V;
@@ -206,9 +211,32 @@ static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_ma
 }
 
 static transfer transfer_of_a(const sgemm_variant_info *v, int ops) {
-  return transfer_of(v, v->BM, v->TM, ops / 2 == 0);
+  return transfer_of(v, v->BM, v->TM, ops / 2 == 0, v->small_a);
 }
-static transfer transfer_of_b(const sgemm_variant_info *v, int ops) { return transfer_of(v, v->BN, v->TN, ops % 2); }
+static transfer transfer_of_b(const sgemm_variant_info *v, int ops) {
+  return transfer_of(v, v->BN, v->TN, ops % 2, v->small_b);
+}
+
+/* The place of element `at` of a tile in the order in which threads load: its mn and k. */
+static int mn_of(transfer x, int at) { return x.k_major ? at / x.width % x.MN : at % x.MN; }
+static int k_of(transfer x, int at) { return x.k_major ? at / (x.width * x.MN) * x.width + at % x.width : at / x.MN; }
+
+/* Its word in shared memory, without k_vectors. Small tiles of 4 rows or columns have 4 words between every 8 k. */
+static int word_of(transfer x, int at) {
+  return x.small && x.MN == 4 ? k_of(x, at) * 4 + k_of(x, at) / 8 * 4 + mn_of(x, at)
+                              : k_of(x, at) * (x.MN + 4) + mn_of(x, at);
+}
+
+/* Bank conflicts of a store of single elements by a warp. */
+static int conflicts_of_elements(transfer x) {
+  int banks[32] = {0}, most = 0, lane;
+  for (lane = 0; lane < 32; lane++) {
+    const int bank = word_of(x, lane) % 32;
+    banks[bank]++;
+    most = banks[bank] > most ? banks[bank] : most;
+  }
+  return most - 1;
+}
 
 /* Sectors of `count` elements. A row of a tile with fewer than 8 elements uses a part of a sector. */
 static int64_t sectors_of(transfer x, int64_t count) { return count / (x.k_major || x.MN > 8 ? 8 : x.MN); }
@@ -217,6 +245,8 @@ static int64_t sectors_of(transfer x, int64_t count) { return count / (x.k_major
    rows with stride MN + 4, and two of the rows share 4 banks. So they do if 32 lanes store single elements, MN / 4 of
    each row. */
 static int64_t conflicts_of(const sgemm_variant_info *v, transfer x, int64_t count) {
+  if (x.small)
+    return count / 32 * conflicts_of_elements(x);
   return v->bufs >= 3 && !x.k_major && x.MN < (v->copies_elements ? 128 : 32) ? count / 32 : 0;
 }
 
@@ -374,9 +404,9 @@ static void wavefronts(sgemm_variant variant) {
     const sgemm_counts c = counts_of(variant, ops, s, 0.0f);
     const transfer a = transfer_of_a(v, ops), b = transfer_of_b(v, ops);
     /* Without k_vectors, a K-major operand (A of op N, B of op T) is transposed: a store has one element. So it has in
-       variants that copy single elements. */
-    const int64_t transposed = (v->copies_elements || (a.k_major && !a.k_vectors) ? of_a : 0) +
-                               (v->copies_elements || (b.k_major && !b.k_vectors) ? stored - of_a : 0);
+       variants that copy single elements, and for small operands. */
+    const int64_t transposed = (v->copies_elements || a.small || (a.k_major && !a.k_vectors) ? of_a : 0) +
+                               (v->copies_elements || b.small || (b.k_major && !b.k_vectors) ? stored - of_a : 0);
     const int64_t conflicts = conflicts_of(v, a, of_a) + conflicts_of(v, b, stored - of_a);
     const int64_t from_a = s.m * s.n * s.k / v->TN / 128, from_b = s.m * s.n * s.k / v->TM / 128;
     if (v->V == 1)
@@ -416,7 +446,7 @@ typedef struct loads {
    threads share the loads. first: index of the tile's first element. */
 static void load_tile(const sgemm_variant_info *v, transfer x, int64_t first, int64_t ld, int64_t extent, int64_t depth,
                       loads *sum) {
-  const int MN = x.MN, width = x.k_major ? x.width : 1;
+  const int MN = x.MN;
   const int aligned = x.V == 1 || (ld % 4 == 0 && !v->copies_elements);
   /* 1: vector accesses. A pipeline uses them at edges too, if no vector crosses the edge. */
   const int all = aligned && ((extent >= MN && depth >= v->BK) ||
@@ -442,19 +472,19 @@ static void load_tile(const sgemm_variant_info *v, transfer x, int64_t first, in
       int lanes = 0, banks[32] = {0}, most = 0;
       for (lane = 0; lane < 32; lane++) {
         const int at = start + lane / sharing * sharing * x.V + lane % sharing * (sharing > 1 ? 1 : x.V) + f * sharing;
-        const int mn = at / width % MN, k = at / (width * MN) * width + at % width, word = k * (MN + 4) + mn;
-        banks[word % 32]++;
-        most = banks[word % 32] > most ? banks[word % 32] : most;
+        const int mn = mn_of(x, at), k = k_of(x, at), bank = word_of(x, at) % 32;
+        banks[bank]++;
+        most = banks[bank] > most ? banks[bank] : most;
         if (mn < extent && k < depth)
           index[lanes++] = first + (x.k_major ? mn * ld + k : k * ld + mn);
       }
       request(index, lanes, &sum->requests, &sum->sectors);
       /* A pipeline that copies single elements. The words of a K-major operand have stride 4 in a layout of float4s and
          lie in 8 of the 32 banks. */
-      if (v->bufs >= 3 && !all && x.V == 4)
-        sum->conflicts += x.k_major ? 3 : most - 1;
+      if (x.small || (v->bufs >= 3 && !all && x.V == 4))
+        sum->conflicts += x.k_major && !x.small ? 3 : most - 1;
     }
-  if (all)
+  if (all && !x.small)
     sum->conflicts += conflicts_of(v, x, MN * v->BK);
 }
 

@@ -41,8 +41,9 @@ static sgemm_status spy(sgemm__kernel kernel, sgemm__grid grid, const void *args
 #define NAMED_VALUE(name) NAMED_TWICE(name)
 #define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                           \
   SGEMM__IF(SGEMM__ENABLED(stage, production))                                                                         \
-  (SGEMM__FOUR(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0) SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(           \
-      stage, BM, BN, BK, TM, TN)))(SGEMM__FOUR_FUSED(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)))
+  (SGEMM__KERNELS(stage, BM, BN, BK)(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)                         \
+       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                \
+           SGEMM__FOUR_FUSED(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)))
 #define NAMED2(stage, name, ...) NAMED_VALUE(name)
 #define FORMAT(format, terms, idea) {"sgemm_split_" #format, sgemm_split_##format},
 #define TENSOR(engine, format, BM, BN, ...) NAMED_VALUE(SGEMM__TENSOR_NAME(engine, format, BM, BN))
@@ -243,7 +244,7 @@ Test(launches, gemv_in_a_batch) {
   fixture f = fixture_of(SGEMM_N, SGEMM_N, 1, 50, 260);
   sgemm_plan plan = plan_of(SGEMM_gemv_1x32x256_1x4, &f);
   f.p.batch = 3;
-  compare(&f, &plan, "sgemm_gemv_1x32x256_1x4_nn");
+  compare(&f, &plan, "sgemm_gemv_1x32x256_1x4_n");
   fixture_free(&f);
 }
 

@@ -118,7 +118,8 @@ static int run(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k, co
     int error;
     if (!sgemm_compiled((sgemm_variant)i))
       continue;
-    snprintf(kernel, sizeof kernel, "%s_%s", v->name, ops);
+    /* A kernel that serves both ops of a small operand has the letter of the other one. */
+    snprintf(kernel, sizeof kernel, "%s_%.*s", v->name, v->small_a || v->small_b ? 1 : 2, ops + v->small_a);
     p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
     p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
     if (p.workspace == NULL && p.workspace_bytes > 0)

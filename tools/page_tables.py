@@ -25,7 +25,7 @@ WIDEST = 5  # the most variants with a column each; more variants have a line ea
 
 
 def read_csv(name):
-    """[(stage, tiles of the variant's name, cells)] in the order of the file; kernels of op NN."""
+    """[(stage, tiles of the variant's name, cells)] in the order of the file; kernels of op NN, or N where they read the other op."""
     rows = []
     for cells in csv.DictReader((DOCS / "measurements" / name).open(newline="")):
         _, stage, tile, thread, _ = cells["kernel"].split("_")

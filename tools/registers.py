@@ -15,7 +15,16 @@ import tempfile
 ROOT = pathlib.Path(__file__).absolute().parent.parent
 ARCHITECTURES = {"sm80": "sm_80", "sm86": "sm_86", "sm90a": "sm_90a"}
 OPS = ["nn", "nt", "tn", "tt"]
-KERNEL = re.compile(r"Compiling entry function 'sgemm_(\w+?)_(nn|nt|tn|tt)'.*?Used (\d+) registers([^\n]*)", re.S)
+KERNEL = re.compile(r"Compiling entry function 'sgemm_(\w+?)_([nt]{1,2})'.*?Used (\d+) registers([^\n]*)", re.S)
+
+
+def ops_of(variant, suffix):
+    """The ops that a kernel serves. One with a single letter is of a small operand: it serves both ops of A if its tiles
+    have fewer rows than columns, else both of B."""
+    if len(suffix) == 2:
+        return [suffix]
+    rows, columns = map(int, re.search(r"_(\d+)x(\d+)x", variant).groups())
+    return [op + suffix if rows < columns else suffix + op for op in "nt"]
 
 
 def measure(nvcc, arch):
@@ -25,11 +34,12 @@ def measure(nvcc, arch):
                               "-Xptxas", "-v", "-c", ROOT / "cuda/sgemm.cu", "-o", "sgemm.o"],
                              cwd=directory, check=True, stderr=subprocess.PIPE, text=True).stderr
     kernels = {}
-    for variant, op, registers, rest in KERNEL.findall(log):
+    for variant, suffix, registers, rest in KERNEL.findall(log):
         shared = re.search(r"(\d+) bytes smem", rest)
         if variant.startswith(("tma", "clustered")) and not shared:  # no mbarriers: no body on this architecture
             continue
-        kernels.setdefault(variant, {})[op] = (int(registers), int(shared[1]) if shared else 0)
+        for op in ops_of(variant, suffix):
+            kernels.setdefault(variant, {})[op] = (int(registers), int(shared[1]) if shared else 0)
     names = re.findall(r"X\((\w+), *(\d+), *(\d+), *(\d+), *(\d+), *(\d+),", (ROOT / "sgemm/variants.h").read_text())
     return {v: kernels[v] for v in ("{}_{}x{}x{}_{}x{}".format(*row) for row in names) if v in kernels}
 

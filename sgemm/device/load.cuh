@@ -19,8 +19,8 @@ typedef struct sgemm__loader {
   int mn, k;                              /* mn and k of the thread's first element */
   int limit;                              /* number of the MN rows or columns that exist */
   int vectors;                            /* 1: rows start at multiples of 16 bytes, so one load brings V elements */
-  int64_t ld;
-  const float *next; /* the thread's first element in the tile that is loaded next */
+  int64_t stride_mn, stride_k;            /* floats from one mn to the next, and from one k to the next */
+  const float *next;                      /* the thread's first element in the tile that is loaded next */
 } sgemm__loader;
 
 /* Width of a load order in elements; pitch of a shared tile in floats. */
@@ -44,8 +44,9 @@ SGEMM__DEVICE sgemm__loader sgemm__loader_of(const sgemm__shape *s, int V, int w
   l.k = first / (l.width * MN) * l.width + first % l.width;
   l.limit = limit;
   l.vectors = V == 1 || ((uintptr_t)X % 16 == 0 && ld % 4 == 0);
-  l.ld = ld;
-  l.next = X + (k_major ? l.mn * ld + l.k : l.k * ld + l.mn);
+  l.stride_mn = k_major ? ld : 1;
+  l.stride_k = k_major ? 1 : ld;
+  l.next = X + l.mn * l.stride_mn + l.k * l.stride_k;
   return l;
 }
 
@@ -66,7 +67,7 @@ SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t k_left) 
     SGEMM__UNROLL
     for (i = 0; i < count; i++) {
       const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-      const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+      const float *p = l->next + mn * l->stride_mn + k * l->stride_k;
       if (l->V == 4)
         sgemm__load_global4(r + i * 4, p);
       else
@@ -76,7 +77,7 @@ SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t k_left) 
     SGEMM__UNROLL
     for (i = 0; i < count; i++) {
       const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-      const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+      const float *p = l->next + mn * l->stride_mn + k * l->stride_k;
       SGEMM__UNROLL
       for (v = 0; v < l->V; v++) {
         const int inside = l->mn + mn + (l->k_major ? 0 : v) < l->limit && l->k + k + (l->k_major ? v : 0) < k_left;
@@ -85,7 +86,7 @@ SGEMM__DEVICE void sgemm__load_tile(float *r, sgemm__loader *l, int64_t k_left) 
       sgemm__converge();
     }
   }
-  l->next += l->k_major ? l->BK : l->BK * l->ld;
+  l->next += l->BK * l->stride_k;
 }
 
 /* Stores registers r of sgemm__load_tile() to the shared tile, element (mn, k) to shared[mn * step_mn + k * step_k].
@@ -110,7 +111,9 @@ SGEMM__DEVICE void sgemm__store_tile_shared(float *shared, int step_mn, int step
 
 /* Layouts of a pipeline's tile in shared memory:
      k_vectors 0  BK rows of MN elements, pitch MN + 4. An MN-major operand is copied 16 bytes at a time. A K-major
-                  operand is copied 4 bytes at a time, which transposes it.
+                  operand is copied 4 bytes at a time, which transposes it, and so is a small operand. With MN = 4 the
+                  pitch is 4, and 4 floats lie between every 8 k and the next: a warp that loads fragments of four
+                  sliced-K groups, 8 k apart, uses different banks.
      k_vectors 1  MN rows of BK elements, for K-major operands, copied and loaded as float4s of four consecutive k. XOR
                   swizzle: float4 u of the tile, in row mn, lies at the swizzled offset of float4 u ^ (mn / 4 % 8). 8
                   lanes that load the same k of rows 0, 4, ..., 28 then use each of the 32 banks once.
@@ -120,12 +123,32 @@ SGEMM__DEVICE void sgemm__store_tile_shared(float *shared, int step_mn, int step
 
 /* Offset in floats of element (mn, k) from the start of a pipeline's tile. */
 SGEMM__DEVICE int sgemm__shared_offset(int MN, int BK, int k_vectors, int mn, int k) {
-  return k_vectors ? ((mn * BK + k) / 4 ^ mn / 4 % 8) * 4 + k % 4 : k * (MN + 4) + mn;
+  return k_vectors ? ((mn * BK + k) / 4 ^ mn / 4 % 8) * 4 + k % 4
+         : MN == 4 ? k * MN + (int)((unsigned)k / 8 * 4) + mn
+                   : k * (MN + 4) + mn;
+}
+
+/* The loader of a small operand, which is copied by single elements. Its strides, and so k_major, may be known at run
+   time alone. An access of the thread lies k_of_access k behind the one before. The lanes of a warp copy neighbours in
+   memory: `width` k of a row if the operand is K-major, else the MN elements of a k. */
+SGEMM__DEVICE sgemm__loader sgemm__small_loader_of(const sgemm__shape *s, int MN, int k_major, const float *X,
+                                                   int64_t ld, int limit) {
+  const int t = sgemm__thread(), k_of_access = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k) / MN;
+  const int width = k_of_access < 16 ? k_of_access : 16; /* 16: docs/notebook/compile_time.md, "Small operands" */
+  sgemm__loader l = sgemm__loader_of(s, 1, width, MN, 1, X, ld, limit);
+  l.mn = k_major ? l.mn : t % MN;
+  l.k = k_major ? l.k : t / MN;
+  l.stride_mn = k_major ? ld : 1;
+  l.stride_k = k_major ? 1 : ld;
+  l.next = X + l.mn * l.stride_mn + l.k * l.stride_k;
+  return l;
 }
 
 /* The loader of an operand for sgemm__copy_tile(). */
-SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int k_vectors, int MN, int k_major,
+SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int small, int k_vectors, int MN, int k_major,
                                                   const float *X, int64_t ld, int limit) {
+  if (small)
+    return sgemm__small_loader_of(s, MN, k_major, X, ld, limit);
   return sgemm__loader_of(s, k_major && !k_vectors ? 1 : 4, k_vectors ? s->BK : 8, MN, k_major, X, ld, limit);
 }
 
@@ -151,7 +174,7 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-        const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+        const float *p = l->next + mn * l->stride_mn + k * l->stride_k;
         float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
         if (l->V == 4)
           sgemm__copy4(to, p);
@@ -162,7 +185,7 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-        const float *p = l->next + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+        const float *p = l->next + mn * l->stride_mn + k * l->stride_k;
         float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
         sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < k_left);
       }
@@ -173,7 +196,7 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-        const float *p = l->next - back + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+        const float *p = l->next - back + mn * l->stride_mn + k * l->stride_k;
         float *to = shared - back + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
         SGEMM__UNROLL
         for (v = 0; v < l->V; v++)
@@ -184,23 +207,22 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
     }
   }
   sgemm__converge();
-  l->next += l->k_major ? l->BK : l->BK * l->ld;
+  l->next += l->BK * l->stride_k;
 }
 
-/* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros; with
-   k_left <= 0 there is no tile, and nothing is copied. The code has predicates in place of branches, so that ptxas
-   issues the copies among the FMAs of the step that follows. The predicate of a copy is in its asm statement: from an
-   `if` nvcc may make a branch around all copies. */
+/* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros. The
+   code has predicates in place of branches, so that ptxas issues the copies among the FMAs of the step that follows.
+   The predicate of a copy is in its asm statement: from an `if` nvcc may make a branch around all copies. */
 SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t k_left) {
   const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
   const int count = (elements + per_access - 1) / per_access, k_in_tile = k_left < l->BK ? (int)k_left : l->BK;
   const int lanes = sgemm__row_lanes(l), back = sgemm__row_lanes_back(lanes);
-  const int copies = k_in_tile > 0 && (elements >= per_access || sgemm__thread() * l->V < elements);
+  const int copies = elements >= per_access || sgemm__thread() * l->V < elements; /* this thread copies some */
   int i, v;
   SGEMM__UNROLL
   for (i = 0; i < count; i++) {
     const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-    const float *p = l->next - back + (l->k_major ? mn * l->ld + k : k * l->ld + mn);
+    const float *p = l->next - back + mn * l->stride_mn + k * l->stride_k;
     float *to = shared - back + sgemm__shared_offset(l->MN, l->BK, 0, l->mn + mn, l->k + k);
     SGEMM__UNROLL
     for (v = 0; v < l->V; v++)
@@ -208,7 +230,7 @@ SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t
                        l->mn - back + mn + v * lanes < l->limit && l->k + k < k_in_tile);
   }
   sgemm__converge();
-  l->next += l->k_major ? l->BK : l->BK * l->ld;
+  l->next += l->BK * l->stride_k;
 }
 
 /* Loads a fragment of T elements from shared memory, in vectors of V elements. stride: elements from one vector to the

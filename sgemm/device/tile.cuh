@@ -13,7 +13,17 @@ typedef struct sgemm__shape {
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
   int fused;           /* 1: the results go through the call's epilogue */
   int elements;        /* 1: a pipeline copies single elements alone, see sgemm__copy_elements() */
+  int small_a;         /* 1: a pipeline copies A by sgemm__small_loader_of() */
+  int small_b;         /* 1: a pipeline copies B so */
 } sgemm__shape;
+
+/* Reads the op of a small operand of the call. trans_a, trans_b: those of the kernel. */
+SGEMM__DEVICE void sgemm__read_op(sgemm__shape *s, int trans_a, int trans_b, const sgemm__args *p) {
+  if (trans_a == SGEMM__OP_AT_RUN_TIME)
+    s->a_k_major = !p->trans_a;
+  if (trans_b == SGEMM__OP_AT_RUN_TIME)
+    s->b_k_major = p->trans_b;
+}
 
 /* The shape of a kernel without a main loop whose threads store one output vector each of a BM x BN tile. */
 SGEMM__DEVICE sgemm__shape sgemm__vector_shape(int BM, int BN) {

@@ -4,8 +4,8 @@
 #ifndef SGEMM_LAUNCH_DEVICE_H
 #define SGEMM_LAUNCH_DEVICE_H
 
-/* Launches a compiled kernel. kernel: a variant, or a number of sgemm/args.h. ops: for a variant 2 * (op_a is T) +
-   (op_b is T), else 0. args: a struct of the kernel's parameter type. */
+/* Launches a compiled kernel. kernel: a variant, or a number of sgemm/args.h. ops: for a variant
+   sgemm__kernel_number(), else 0. args: a struct of the kernel's parameter type. */
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream);
 
 /* Allocates and frees device memory in stream order, from a memory pool that keeps it. bytes > 0; the memory is aligned

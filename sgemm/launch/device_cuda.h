@@ -118,15 +118,18 @@ sgemm_status sgemm_device_query(int device, sgemm_device *out) {
 
 sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_op op_b, int *registers,
                                     int64_t *shared_bytes, int64_t *local_bytes) {
+  const sgemm_variant_info *v = sgemm__variant_get(variant);
   struct cudaFuncAttributes attributes;
   cudaError_t error;
+  int number;
   if (!sgemm_compiled(variant))
     return SGEMM_ERROR_NOT_COMPILED;
-  error = cudaFuncGetAttributes(&attributes, sgemm__kernels[variant][2 * (op_a != SGEMM_N) + (op_b != SGEMM_N)]);
+  number = sgemm__kernel_number(v, op_a != SGEMM_N, op_b != SGEMM_N, 0);
+  error = cudaFuncGetAttributes(&attributes, sgemm__kernels[variant][number]);
   if (error != cudaSuccess)
     return sgemm__status_of(error);
   *registers = attributes.numRegs;
-  *shared_bytes = (int64_t)attributes.sharedSizeBytes + sgemm__variant_get(variant)->shared;
+  *shared_bytes = (int64_t)attributes.sharedSizeBytes + v->shared;
   *local_bytes = (int64_t)attributes.localSizeBytes;
   return SGEMM_SUCCESS;
 }

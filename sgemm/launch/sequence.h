@@ -82,9 +82,9 @@ static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *
                      to);
 }
 
-/* The number of a variant's kernel: 2 * (op_a is T) + (op_b is T), and 4 more with an epilogue. */
-static inline int sgemm__kernel_number(const sgemm_variant_info *v, const sgemm__args *args) {
-  return 2 * args->trans_a + args->trans_b + (v->fuses && args->applies_epilogue ? 4 : 0);
+/* The number of a variant's kernel for a call. */
+static inline int sgemm__kernel_number_of(const sgemm_variant_info *v, const sgemm__args *args) {
+  return sgemm__kernel_number(v, args->trans_a, args->trans_b, v->fuses && args->applies_epilogue);
 }
 
 /* ---- Stages without TMA ------------------------------------------------------------------------------------------ */
@@ -119,7 +119,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
   grid = sgemm__grid_of(tiles_m * tiles_n * plan->cluster_k * plan->split_k, args->batch, v->threads, v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
   /* The parameter of kernels without split-K is sgemm__args, the first member of s. */
-  status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &s.gemm), grid, &s, to);
+  status = sgemm__emit(plan->variant, sgemm__kernel_number_of(v, &s.gemm), grid, &s, to);
   if (status != SGEMM_SUCCESS || (plan->split_k == 1 && !apply))
     return status;
   return apply ? sgemm__launch_apply(args, to) : sgemm__launch_reduce(args, partials, plan->split_k, to);
@@ -233,7 +233,7 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
     return status;
   grid = sgemm__grid_of(blocks, 1, sgemm_variant_threads(v, device), v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
-  status = sgemm__emit(plan->variant, sgemm__kernel_number(v, &t.gemm), grid, &t, to);
+  status = sgemm__emit(plan->variant, sgemm__kernel_number_of(v, &t.gemm), grid, &t, to);
   if (status == SGEMM_SUCCESS && reduce_blocks > 0)
     status = sgemm__emit(SGEMM__REDUCE_STREAM_K, 0, sgemm__grid_of(reduce_blocks, 1, SGEMM__PACK_THREADS, 0), &t, to);
   return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(args, to) : status;

@@ -29,11 +29,18 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
    blocks,                                                                                                             \
    production,                                                                                                         \
    SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                               \
-   SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN))},
+   SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                            \
+   SGEMM__SMALL(stage, BM, BK),                                                                                        \
+   SGEMM__SMALL(stage, BN, BK)},
       SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
   };
   return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? &rows[variant] : NULL;
+}
+
+/* The number of a variant's kernel for the ops of a call: its place in the variant's row of the kernel table. */
+static inline int sgemm__kernel_number(const sgemm_variant_info *v, int trans_a, int trans_b, int fused) {
+  return v->small_a ? trans_b : v->small_b ? trans_a : 4 * fused + 2 * trans_a + trans_b;
 }
 
 static inline const sgemm_tensor_variant_info *sgemm__tensor_variant_get(sgemm_tensor_variant tensor) {

@@ -55,7 +55,7 @@ SGEMM__DEVICE void sgemm__gemv_step(float *acc, float *w, const sgemm__shape *s,
     }
   }
   from->matrix += K == 4 ? step_k : step_k * from->ld;
-  from->vector += step_k * from->step;
+  from->vector += step_k * (full && K == 4 ? 1 : from->step);
 }
 
 /* What a block computes: the tile at a coordinate, over its part of k. */
@@ -300,9 +300,10 @@ SGEMM__DEVICE void sgemm__gemv_elements_body(const sgemm__split_k_args *args, co
 #define SGEMM__KERNEL_gemv(stage, name, blocks, ...)                                                                   \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__split_k_args) {                        \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
-    const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
+    sgemm__shape shape = SGEMM__SHAPE;                                                                                 \
     SGEMM__SHARED_DYNAMIC(sums);                                                                                       \
     float acc[4], w[4 * SGEMM__GEMV_VECTORS];                                                                          \
+    sgemm__read_op(&shape, trans_a, trans_b, &args.gemm);                                                              \
     if (V == 4)                                                                                                        \
       sgemm__gemv(&args, &shape, sums, acc, w);                                                                        \
     else                                                                                                               \

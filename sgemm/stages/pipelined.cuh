@@ -19,20 +19,28 @@ SGEMM__DEVICE int sgemm__fragment_offset(int T, int k_vectors, int k) {
 /* Floats of A's tile, and of a buffer of the pipeline: A's tile, then B's. */
 #define SGEMM__PIPELINE_A_FLOATS(s) SGEMM__TILE_FLOATS((s)->BM, (s)->BK)
 #define SGEMM__PIPELINE_BUFFER_FLOATS(s) (SGEMM__PIPELINE_A_FLOATS(s) + SGEMM__TILE_FLOATS((s)->BN, (s)->BK))
-#define SGEMM__A_K_VECTORS(s) ((s)->V == 4 && !(s)->elements && SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major))
-#define SGEMM__B_K_VECTORS(s) ((s)->V == 4 && !(s)->elements && SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major))
+#define SGEMM__A_K_VECTORS(s)                                                                                          \
+  ((s)->V == 4 && !(s)->elements && !(s)->small_a && SGEMM__K_VECTORS((s)->TM, (s)->BK, (s)->a_k_major))
+#define SGEMM__B_K_VECTORS(s)                                                                                          \
+  ((s)->V == 4 && !(s)->elements && !(s)->small_b && SGEMM__K_VECTORS((s)->TN, (s)->BK, (s)->b_k_major))
 
-/* Issues the thread's copies of the next tiles of A and B into a buffer, and commits them as one group. k_left: k of
-   the block from these tiles on. With k_left <= 0 the group is empty, so that sgemm__copy_wait() counts one group for
-   each tile to the end. */
-SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, float *buffer, sgemm__loader *load_a, sgemm__loader *load_b,
-                                     int64_t k_left) {
-  if (s->elements) {
-    sgemm__copy_elements(buffer, load_a, k_left);
-    sgemm__copy_elements(buffer + SGEMM__PIPELINE_A_FLOATS(s), load_b, k_left);
-  } else if (k_left > 0) {
-    sgemm__copy_tile(buffer, SGEMM__A_K_VECTORS(s), load_a, k_left);
-    sgemm__copy_tile(buffer + SGEMM__PIPELINE_A_FLOATS(s), SGEMM__B_K_VECTORS(s), load_b, k_left);
+/* The pipeline of a block: its copies, and where it stands. */
+typedef struct sgemm__pipeline {
+  sgemm__loader load_a, load_b;
+  float *from, *into;          /* the buffer that is multiplied, and the one that is filled next */
+  int64_t k_left, copy_k_left; /* k to multiply, and k to copy */
+} sgemm__pipeline;
+
+/* Issues the thread's copies of the next tiles of A and B, and commits them as one group. Beyond the last tile the
+   group is empty, so that sgemm__copy_wait() counts one group for each tile to the end. */
+SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, sgemm__pipeline *x) {
+  float *into_a = x->into, *into_b = x->into + SGEMM__PIPELINE_A_FLOATS(s);
+  if (s->elements && x->copy_k_left > 0) {
+    sgemm__copy_elements(into_a, &x->load_a, x->copy_k_left);
+    sgemm__copy_elements(into_b, &x->load_b, x->copy_k_left);
+  } else if (x->copy_k_left > 0) {
+    sgemm__copy_tile(into_a, SGEMM__A_K_VECTORS(s), &x->load_a, x->copy_k_left);
+    sgemm__copy_tile(into_b, SGEMM__B_K_VECTORS(s), &x->load_b, x->copy_k_left);
   }
   sgemm__copy_commit();
 }
@@ -64,6 +72,43 @@ SGEMM__DEVICE void sgemm__multiply_step(float *acc, const float *a, const float 
                             b + sgemm__fragment_offset(s->TN, b_k_vectors, step), b_k_vectors ? 4 : 1, s->TM, s->TN, 0);
 }
 
+/* Multiplies a tile whose first fragments are in registers, and goes on to the next tile. Meanwhile the fragments of
+   the next step load, at the last step those of the next tile, and copies fill a buffer if `copies` is 1. Before the
+   last step each thread waits for its own copies of the next tile. After the one barrier per tile the next tile is
+   complete, and no thread reads this tile any more, because the fragments of its last step are in registers. Copies of
+   single elements follow the loads of the next step's fragments: behind so many copies these loads would wait
+   (docs/notebook/selection.md, "Guarded copies"). */
+SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sgemm__shape *s,
+                                        const sgemm__thread_tile *own, float *shared, sgemm__pipeline *x, int first_k,
+                                        int prefetch, int copies) {
+  const int steps = s->BK / s->slice_k; /* k of the tile for the sliced-K group */
+  int step;
+  SGEMM__UNROLL
+  for (step = 0; step < steps; step++) {
+    const int next = (step + 1) % steps;
+    if (step == 0 && !s->elements) {
+      sgemm__copy_tiles(s, x);
+      x->into = sgemm__buffer_after(s, shared, x->into);
+    }
+    if (next == 0) {
+      sgemm__copy_wait(s->bufs - 2);
+      sgemm__barrier();
+      x->from = sgemm__buffer_after(s, shared, x->from);
+    }
+    if (prefetch || next > 0 || x->k_left > s->BK)
+      sgemm__load_step(a, b, s, own, x->from, first_k, next);
+    if (step == 0 && s->elements && copies) {
+      sgemm__copy_tiles(s, x);
+      x->into = sgemm__buffer_after(s, shared, x->into);
+    } else if (step == 0 && s->elements) {
+      sgemm__copy_commit();
+    }
+    sgemm__multiply_step(acc, a, b, s, step);
+  }
+  x->k_left -= s->BK;
+  x->copy_k_left -= s->BK;
+}
+
 /* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. number: the
    tile's, in raster order. Variants with 8 x 8 results per thread and without sliced-K, and those that copy single
    elements, multiply all results by alpha first and load C eight vectors at a time. This order makes the other variants
@@ -92,11 +137,9 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
 }
 
 /* The body of async and splitk. A ring of `bufs` buffers holds the tile that is multiplied and bufs - 1 tiles in
-   flight. The fragments of a step load while the step before is multiplied, from the end of one tile to the next too.
-   Before the last step of a tile each thread waits for its own copies of the next tile. After the one barrier per tile
-   the next tile is complete, and no thread reads this tile any more, because the fragments of its last step are in
-   registers. Copies of single elements follow the loads of the next step's fragments: behind so many copies these loads
-   would wait (docs/notebook/selection.md, "Guarded copies"). */
+   flight. Variants that copy single elements multiply the last bufs - 1 tiles, whose copies have been issued, in a loop
+   of their own: predicates of copies that do nothing would take a seventh to a quarter of its instructions
+   (docs/notebook/selection.md, "A loop without copies"). */
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                     float *a, float *b) {
   const sgemm__args *p = &args->gemm;
@@ -123,25 +166,25 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   const int64_t k_of_rank = (cluster_k > 1 ? (partition_steps + cluster_k - 1) / cluster_k : partition_steps) * s->BK;
   const int64_t begin = partition * args->k_per_split + cluster_rank * k_of_rank; /* first k of the block */
   const sgemm__thread_tile own = sgemm__thread_tile_of(s);
-  const int steps = s->BK / s->slice_k, first_k = split.slice * steps; /* k of each tile for the sliced-K group */
+  const int first_k = split.slice * (s->BK / s->slice_k); /* first k of each tile for the sliced-K group */
   const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
   /* Unconditional prefetch: after the last tile a step loads fragments that are not multiplied. With a branch around
      these loads no FMAs would cover their latency. Variants with 8 x 8 results per thread and BK = 16, and tall tiles
-     with op NN, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
+     with op NN whose B is not small, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
   const int prefetch = sgemm__unconditional_prefetch((s->TM * s->TN != 64 || s->BK < 16) &&
-                                                     !(s->BM > s->BN && s->a_k_major && !s->b_k_major));
+                                                     !(s->BM > s->BN && s->a_k_major && !s->small_b && !s->b_k_major));
   const uint32_t number = cluster_k > 1 ? block_in_partition / cluster_k : block_in_partition; /* of the tile */
   sgemm__tile tile = sgemm__tile_of_block(p, s, number);
   /* Tile pointers. */
-  sgemm__loader load_a = sgemm__copy_loader_of(s, SGEMM__A_K_VECTORS(s), s->BM, s->a_k_major,
-                                               tile.A + begin * (s->a_k_major ? 1 : p->lda), p->lda, tile.rows);
-  sgemm__loader load_b = sgemm__copy_loader_of(s, SGEMM__B_K_VECTORS(s), s->BN, s->b_k_major,
-                                               tile.B + begin * (s->b_k_major ? 1 : p->ldb), p->ldb, tile.cols);
-  float *from = shared, *into = shared; /* the buffer that is multiplied, and the one that is filled next */
+  sgemm__pipeline x;
+  int i;
+  x.load_a = sgemm__copy_loader_of(s, s->small_a, SGEMM__A_K_VECTORS(s), s->BM, s->a_k_major,
+                                   tile.A + begin * (s->a_k_major ? 1 : p->lda), p->lda, tile.rows);
+  x.load_b = sgemm__copy_loader_of(s, s->small_b, SGEMM__B_K_VECTORS(s), s->BN, s->b_k_major,
+                                   tile.B + begin * (s->b_k_major ? 1 : p->ldb), p->ldb, tile.cols);
+  x.from = x.into = shared;
+  x.k_left = x.copy_k_left = (begin + k_of_rank < partition_end ? begin + k_of_rank : partition_end) - begin;
   /* Accumulators. */
-  int64_t k_left = (begin + k_of_rank < partition_end ? begin + k_of_rank : partition_end) - begin; /* k to multiply */
-  int64_t copy_k_left = k_left;                                                                     /* k to copy */
-  int i, step;
   SGEMM__UNROLL
   for (i = 0; i < SGEMM__ACCUMULATOR_SETS(s->slice_k) * s->TM * s->TN; i++)
     acc[i] = 0.0f;
@@ -151,34 +194,16 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   if (!sgemm__has_work(p))
     return;
   SGEMM__UNROLL_BY(1)
-  for (i = 0; i < s->bufs - 1; i++, copy_k_left -= s->BK, into += buffer)
-    sgemm__copy_tiles(s, into, &load_a, &load_b, copy_k_left);
+  for (i = 0; i < s->bufs - 1; i++, x.copy_k_left -= s->BK, x.into += buffer)
+    sgemm__copy_tiles(s, &x);
   sgemm__copy_wait(s->bufs - 2);
   sgemm__barrier();
-  if (k_left > 0)
-    sgemm__load_step(a, b, s, &own, from, first_k, 0);
-  for (; k_left > 0; k_left -= s->BK, copy_k_left -= s->BK) {
-    SGEMM__UNROLL
-    for (step = 0; step < steps; step++) {
-      const int next = (step + 1) % steps;
-      if (step == 0 && !s->elements) {
-        sgemm__copy_tiles(s, into, &load_a, &load_b, copy_k_left);
-        into = sgemm__buffer_after(s, shared, into);
-      }
-      if (next == 0) {
-        sgemm__copy_wait(s->bufs - 2);
-        sgemm__barrier();
-        from = sgemm__buffer_after(s, shared, from);
-      }
-      if (prefetch || next > 0 || k_left > s->BK)
-        sgemm__load_step(a, b, s, &own, from, first_k, next);
-      if (step == 0 && s->elements) {
-        sgemm__copy_tiles(s, into, &load_a, &load_b, copy_k_left);
-        into = sgemm__buffer_after(s, shared, into);
-      }
-      sgemm__multiply_step(acc, a, b, s, step);
-    }
-  }
+  if (x.k_left > 0)
+    sgemm__load_step(a, b, s, &own, x.from, first_k, 0);
+  while (s->elements && x.copy_k_left > 0)
+    sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, 1);
+  while (x.k_left > 0)
+    sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, 0);
   /* Epilogue. */
   sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);
 }
@@ -186,10 +211,11 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 #define SGEMM__KERNEL_PIPELINED(stage, name, blocks, ...)                                                              \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__split_k_args) {                        \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
-    const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
+    sgemm__shape shape = SGEMM__SHAPE;                                                                                 \
     SGEMM__SHARED_DYNAMIC(tiles);                                                                                      \
     float acc[SGEMM__ACCUMULATOR_SETS(slice_k) * TM * TN];                                                             \
     float a[SGEMM__FRAGMENT_FLOATS(TM)], b[SGEMM__FRAGMENT_FLOATS(TN)];                                                \
+    sgemm__read_op(&shape, trans_a, trans_b, &args.gemm);                                                              \
     if (has_code)                                                                                                      \
       sgemm__pipelined(&args, &shape, tiles, acc, a, b);                                                               \
   }
@@ -219,6 +245,14 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 #define SGEMM__RULES_splitk(name)                                                                                      \
   SGEMM__RULES_PIPELINED(name)                                                                                         \
   SGEMM__RULE(slice_k > 1, "splitk has several sliced-K groups, whose sum includes that of the cluster", name)         \
-  SGEMM__RULE(V == 4, "splitk has V = 4, because it sums vectors of 4 results", name)
+  SGEMM__RULE(V == 4, "splitk has V = 4, because it sums vectors of 4 results", name)                                  \
+  SGEMM__RULE((BM > 16 || SGEMM__SMALL_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k))) &&                     \
+                  (BN > 16 || SGEMM__SMALL_EVENLY(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k))),                   \
+              "each access of all threads brings whole k of a small operand", name)
+/* 1 if an access of single elements by all threads brings all MN elements of threads / MN k, and these are whole k of
+   sgemm__small_loader_of(). */
+#define SGEMM__SMALL_EVENLY(MN, BK, threads)                                                                           \
+  ((threads) % (MN) == 0 && SGEMM__DIVIDES((threads) / (MN), BK) &&                                                    \
+   ((threads) / (MN) < 16 || (threads) / (MN) % 16 == 0))
 
 #endif /* SGEMM_STAGES_PIPELINED_CUH */
