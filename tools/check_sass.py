@@ -15,10 +15,10 @@ Loads from shared memory and shuffles end in their order. One without a scoreboa
 The script prints the kernels with such reads, the instructions, and the number of kernels. The exit status is 1 if there
 are any, and 2 if a file has no kernel.
 """
-import pathlib
 import re
-import subprocess
 import sys
+
+import sass
 
 NO_SCOREBOARD = 7
 LATER = 6  # in place of a scoreboard: that of a later load
@@ -66,14 +66,8 @@ class Instruction:
 
 def kernels(path):
     """{kernel: [Instruction]}."""
-    text = pathlib.Path(path).read_text() if path.endswith(".sass") else subprocess.run(
-        ["cuobjdump", "-sass", path], check=True, capture_output=True, text=True).stdout
-    found = {}
-    for part in re.split(r"^\s*Function : ", text, flags=re.M)[1:]:
-        name, _, body = part.partition("\n")
-        found[name.strip()] = [Instruction(address, line, int(control, 16))
-                               for address, line, control in INSTRUCTION.findall(body)]
-    return found
+    return {name: [Instruction(address, line, int(control, 16)) for address, line, control in INSTRUCTION.findall(body)]
+            for name, body in sass.listings(path).items()}
 
 
 def step(instruction, pending):

@@ -8,19 +8,15 @@ differ and the number of equal kernels. The exit status is 1 if a kernel differs
 """
 import pathlib
 import re
-import subprocess
 import sys
+
+import sass
 
 
 def kernels(path):
     """{kernel: [instruction]}, without addresses and encodings, which follow from the instructions."""
-    text = pathlib.Path(path).read_text() if path.endswith(".sass") else subprocess.run(
-        ["cuobjdump", "-sass", path], check=True, capture_output=True, text=True).stdout
-    found = {}
-    for part in re.split(r"^\s*Function : ", text, flags=re.M)[1:]:
-        name, _, body = part.partition("\n")
-        found[name.strip()] = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(.*?;)", body, flags=re.M)
-    return found
+    return {name: re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(.*?;)", body, flags=re.M)
+            for name, body in sass.listings(path).items()}
 
 
 def main():
