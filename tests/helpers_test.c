@@ -1275,6 +1275,35 @@ Test(selection, estimates) {
   cr_assert(sgemm_plan_estimate(&plan, &p, &d) == 0.0);
 }
 
+/* The estimated clocks of a variant's plan without options. */
+static double cost_of(sgemm_variant variant, const sgemm_params *p, const sgemm_device *d) {
+  const sgemm__variant_calibration own = sgemm__calibration_of(variant);
+  const sgemm__problem q = sgemm__problem_of(p, d, &sgemm__h200);
+  const sgemm__candidate r = sgemm__candidate_of(variant, &own, &q, &sgemm__h200);
+  const sgemm_plan plan = sgemm__plain_plan(variant);
+  return sgemm__cost(&plan, &r, &q, &sgemm__h200);
+}
+
+/* A vector whose elements are consecutive costs the same with both ops, one with a larger stride more. */
+Test(selection, strides_of_vectors) {
+  const sgemm_device d = h200();
+  int column, stride;
+  for (column = 0; column < 2; column++) {
+    const sgemm_variant variant = column ? SGEMM_gemv_2x1x512_1x1 : SGEMM_gemv_1x2x512_1x1;
+    double cost[3];
+    for (stride = 0; stride < 3; stride++) { /* 0: the op with which the vector is K-major; 2: ld 7 */
+      const sgemm_op op = (stride == 0) != column ? SGEMM_N : SGEMM_T;
+      sgemm_params p = sgemm_params_init(column ? SGEMM_N : op, column ? op : SGEMM_T, column ? 37 : 1, column ? 1 : 37,
+                                         9001);
+      if (stride == 2)
+        *(column ? &p.ldb : &p.lda) = 7;
+      cost[stride] = cost_of(variant, &p, &d);
+    }
+    cr_assert(cost[0] == cost[1] && cost[2] > cost[0], "column %d: %g, %g, %g clocks", column, cost[0], cost[1],
+              cost[2]);
+  }
+}
+
 /* sgemm_run_variant() chooses cluster_k by k alone, so that the bits of a result depend on neither m nor the batch. */
 Test(selection, run_variant_chooses_cluster_k_by_k) {
   int v, i;

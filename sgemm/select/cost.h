@@ -141,15 +141,16 @@ static inline int sgemm__is_elementwise(const sgemm_variant_info *v) {
 static inline int sgemm__matrix_is_k_major(const sgemm_variant_info *v, const sgemm__problem *q) {
   return v->BN > v->BM ? q->b_k_major : q->a_k_major;
 }
-static inline int sgemm__vector_is_k_major(const sgemm_variant_info *v, const sgemm__problem *q) {
-  return v->BN > v->BM ? q->a_k_major : q->b_k_major;
+/* 1 if the elements of gemv's vector are consecutive: it is K-major, or its rows have one element. */
+static inline int sgemm__vector_is_consecutive(const sgemm_variant_info *v, const sgemm__problem *q) {
+  return v->BN > v->BM ? q->a_k_major || q->args.lda == 1 : q->b_k_major || q->args.ldb == 1;
 }
 static inline double sgemm__segments(const sgemm_variant_info *v, const sgemm__problem *q) {
   const int extent = v->BM * v->BN, lanes = extent < 32 ? 32 / extent : 1; /* lanes of a warp with one result */
   const int k_major = sgemm__matrix_is_k_major(v, q);
   const double k_of_warp = k_major ? (v->slice_k < 32 ? v->slice_k : 32) : lanes; /* k that its lanes load */
   const double of_matrix = k_major ? 32.0 / k_of_warp : lanes;
-  const double of_vector = sgemm__vector_is_k_major(v, q) ? 1.0 : k_of_warp;
+  const double of_vector = sgemm__vector_is_consecutive(v, q) ? 1.0 : k_of_warp;
   if (v->stage == SGEMM_STAGE_direct) {
     const int columns = v->BN / v->TN < 32 ? v->BN / v->TN : 32, scattered = v->V == 4 && !q->b_vectors;
     const double of_k = q->b_k_major ? (columns - 1.0) * (scattered ? 4.0 : 1.0) : scattered ? 12.0 : 0.0;
@@ -160,7 +161,7 @@ static inline double sgemm__segments(const sgemm_variant_info *v, const sgemm__p
 static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm__problem *q) {
   const int extent = v->BM * v->BN;
   return v->stage == SGEMM_STAGE_gemv && v->V == 1 ? 4.0 * (sgemm__matrix_is_k_major(v, q) || extent > 8 ? extent : 8) +
-                                                         (sgemm__vector_is_k_major(v, q) ? 4.0 : 32.0)
+                                                         (sgemm__vector_is_consecutive(v, q) ? 4.0 : 32.0)
                                                    : 4.0 * (v->BM + v->BN);
 }
 
