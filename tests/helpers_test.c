@@ -1304,6 +1304,31 @@ Test(selection, strides_of_vectors) {
   }
 }
 
+/* Where k is too short for a full wave of partitions, the plan of split-K has as many as k allows: one for each 1,024 k
+   of gemv 1x4x1024. With more k there are 128, the limit, in place of the 528 of a wave, and never two such plans. */
+Test(selection, partitions_of_a_short_k) {
+  static const int64_t cases[][2] = {{1500, 0}, {2047, 0}, {2048, 2}, {5000, 4}, {131071, 127}, {1000000, 128}};
+  const sgemm_device d = h200();
+  const sgemm_variant variant = SGEMM_gemv_1x4x1024_1x1;
+  const sgemm__variant_calibration own = sgemm__calibration_of(variant);
+  unsigned i;
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 1, 4, cases[i][0]);
+    sgemm_plan plan = sgemm__plain_plan(variant);
+    int64_t partitions = 0;
+    sgemm__candidate r;
+    sgemm__problem q;
+    int number;
+    p.workspace_bytes = 32 << 20;
+    q = sgemm__problem_of(&p, &d, &sgemm__h200);
+    r = sgemm__candidate_of(variant, &own, &q, &sgemm__h200);
+    for (number = 0; number < SGEMM__PLAN_NUMBERS; number++)
+      if (sgemm__numbered_plan(number, &r, &p, &d, &q, &plan) > 0 && plan.cluster_k == 1 && plan.split_k > 1)
+        partitions += plan.split_k;
+    cr_assert(partitions == cases[i][1], "k %lld: %lld partitions", (long long)cases[i][0], (long long)partitions);
+  }
+}
+
 /* sgemm_run_variant() chooses cluster_k by k alone, so that the bits of a result depend on neither m nor the batch. */
 Test(selection, run_variant_chooses_cluster_k_by_k) {
   int v, i;

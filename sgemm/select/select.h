@@ -126,9 +126,10 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
 }
 
 /* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k,
-   waves = 0. For sizes that are powers of two also: split-K with partitions that fill one or two waves; stream-K with a
-   block for each slot, or with equally many units for each tile. Returns 1 and sets the plan's fields, 0 if there is no
-   plan of this number, -1 if there is none of a greater number either. */
+   waves = 0. For sizes that are powers of two also: split-K with partitions that fill one or two waves, or with fewer
+   where k has less than sgemm__min_block_k() for each; stream-K with a block for each slot, or with equally many units
+   for each tile. Returns 1 and sets the plan's fields, 0 if there is no plan of this number, -1 if there is none of a
+   greater number either. */
 enum { SGEMM__PLAN_NUMBERS = 16 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
                                        const sgemm_device *device, const sgemm__problem *q, sgemm_plan *plan) {
@@ -155,9 +156,10 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   if (v->uses_tma && sgemm__can_split_k(v)) {
     plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
   } else if (sgemm__can_split_k(v)) {
-    plan->split_k = free_slots * waves < split_k_limit ? (int)(free_slots * waves) : split_k_limit;
-    if (plan->split_k * plan->cluster_k * sgemm__min_block_k(v) > q->k)
-      return 0;
+    const double most = sgemm__smaller(split_k_limit, q->k / (plan->cluster_k * sgemm__min_block_k(v)));
+    if (waves == 2 && free_slots >= most)
+      return 0; /* the plan of one wave has as many partitions */
+    plan->split_k = (int)sgemm__smaller(free_slots * waves, most);
   }
   return sgemm__summed_parts(plan) > 1;
 }
