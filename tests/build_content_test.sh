@@ -1,6 +1,7 @@
 #!/bin/bash
 # build_content_test.sh [PRODUCTION [ALL]]: a build has exactly the kernels that SGEMM_STAGE selects. PRODUCTION and ALL
-# are programs that are linked from the parts of these builds; nm lists their kernels. Other builds are compiled to PTX.
+# are programs that are linked from the parts of these builds; nm lists their kernels, and cuobjdump, where it is
+# installed, their machine code. Other builds are compiled to PTX.
 # The full tier compiles every stage, and production for the architectures of nvcc 13 from sm_75 to sm_120.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
@@ -72,6 +73,22 @@ else
 fi
 if [ $# -gt 1 ]; then
   linked "all, linked from parts" "$(unpinned 1)" "$2"
+fi
+
+# The machine code of the last program waits for each load. ptxas 13.0.88 forgot such waits in three kernels.
+waits() {
+  if PATH=${cuda:+$cuda/bin:}$PATH python3 "$root/tools/check_sass.py" "${!#}" > "$work/output" 2>&1; then
+    ok "$1"
+  else
+    fail "$1" "$(grep -m 1 'reads' "$work/output" || tail -n 1 "$work/output")"
+  fi
+}
+if ! [ -x "$cuda/bin/cuobjdump" ] && ! command -v cuobjdump > /dev/null; then
+  skip "waits of the machine code" "no cuobjdump"
+elif [ $# -eq 0 ]; then
+  skip "waits of the machine code" "no CUDA toolkit"
+else
+  waits "waits of the machine code" "$@"
 fi
 
 for stage in $([ "$full" = 0 ] && echo naive gemv || echo "$stages"); do

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """check_sass.py OBJECT...: finds machine code that reads a register before the load that writes it has ended.
 
-An OBJECT is a cubin or an object that `cuobjdump -sass` reads, or its output in a file that ends in .sass. ptxas puts into
-each instruction which scoreboard its result releases and which scoreboards it waits for, because the hardware checks
+An OBJECT is a cubin, an object or a program that `cuobjdump -sass` reads, or its output in a file that ends in .sass. ptxas
+puts into each instruction which scoreboard its result releases and which scoreboards it waits for, because the hardware checks
 neither. ptxas 13.0.88 forgot such a wait at the head of a loop, where paths with and without copies join, and the kernel
 read fragments of the tile before, once in some million tiles (docs/notebook/compile_time.md, "Small operands").
 

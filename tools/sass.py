@@ -5,8 +5,16 @@ import subprocess
 
 
 def listings(path):
-    """{kernel: its lines as cuobjdump prints them}. path: a cubin, an object, or cuobjdump's output in a .sass file."""
+    """{kernel: its lines as cuobjdump prints them}. path: a cubin, an object, a program, or cuobjdump's output in a .sass file.
+    The architecture follows the kernel's name if there is code for several."""
     text = pathlib.Path(path).read_text() if path.endswith(".sass") else subprocess.run(
         ["cuobjdump", "-sass", path], check=True, capture_output=True, text=True).stdout
-    parts = re.split(r"^\s*Function : ", text, flags=re.M)[1:]
-    return {name.strip(): body for name, _, body in (part.partition("\n") for part in parts)}
+    before, *sections = re.split(r"^\s*code for (sm_\w+)\s*$", text, flags=re.M)
+    codes = list(zip(sections[::2], sections[1::2])) or [("", before)]
+    several = len({arch for arch, _ in codes}) > 1
+    found = {}
+    for arch, code in codes:
+        for part in re.split(r"^\s*Function : ", code, flags=re.M)[1:]:
+            name, _, body = part.partition("\n")
+            found[f"{name.strip()} {arch}" if several else name.strip()] = body
+    return found

@@ -77,4 +77,6 @@ static inline void sgemm__copy_wait(int most) {
     memmove(f->copies, f->copies + done, (size_t)f->copy_count * sizeof *f->copies);
 }
 
+static inline void sgemm__ptxas_fence(void) {}
+
 #endif /* SGEMM_CPU_CP_ASYNC_H */

@@ -256,6 +256,14 @@ SGEMM__DEVICE void sgemm__copy_wait(int most) {
     asm volatile("cp.async.wait_group 2;" ::: "memory");
 #endif
 }
+/* A fence of the block in code for sm_120 and later, elsewhere nothing. It is there for ptxas alone: without it ptxas
+   13.0.88 left out the wait for a load of a fragment in one kernel for sm_120 (docs/notebook/compile_time.md, "A fault
+   of ptxas"). */
+SGEMM__DEVICE void sgemm__ptxas_fence(void) {
+#if __CUDA_ARCH__ >= 1200
+  asm volatile("fence.acq_rel.cta;" ::: "memory");
+#endif
+}
 
 SGEMM__DEVICE uint32_t sgemm__bits_of(float x) { return __float_as_uint(x); }
 SGEMM__DEVICE float sgemm__float_of(uint32_t bits) { return __uint_as_float(bits); }

@@ -92,6 +92,8 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
     }
     if (next == 0) {
       sgemm__copy_wait(s->bufs - 2);
+      if (s->BM <= 16 || s->BN <= 16)
+        sgemm__ptxas_fence();
       sgemm__barrier();
       x->from = sgemm__buffer_after(s, shared, x->from);
     }
