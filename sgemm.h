@@ -354,7 +354,7 @@ typedef struct sgemm_device {
 /* A variant of SGEMM_VARIANTS: its columns, and the sizes that follow from them. */
 typedef struct sgemm_variant_info {
   const char *name;       /* as "sgemm_tiled_32x32x32_1x1"; kernels append _nn, _nt, _tn, _tt for the ops of A and B, or
-                             _n, _t with small_a for the op of B and with small_b for that of A */
+                             _n, _t for the op of B (any_op_a) or of A (any_op_b), or nothing (both) */
   const char *stage_name; /* as "tiled" */
   const char *reason;     /* why the variant is there */
   sgemm_stage stage;
@@ -370,10 +370,10 @@ typedef struct sgemm_variant_info {
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to sm_75, sm_89 */
-  int fuses;      /* 1: there are kernels that apply epilogues; 0: a second kernel does */
+  int fuses;      /* 1: the kernels apply epilogues; 0: a second kernel does */
   int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
-  int small_a;         /* 1: tiles of few rows; a kernel serves both ops of A */
-  int small_b;         /* 1: tiles of few columns; a kernel serves both ops of B */
+  int any_op_a;        /* 1: a kernel reads the op of A at run time; 0: there is a kernel for each */
+  int any_op_b;        /* 1: a kernel reads the op of B so */
 } sgemm_variant_info;
 
 /* A variant of SGEMM_TENSOR_VARIANTS: its columns, and the sizes that follow from them. */

@@ -85,6 +85,14 @@
 #undef SGEMM__X
 #endif
 
+/* SGEMM__WITH_MMA: 1 if code for sm_90a has the tensor engine mma, besides wgmma, which the selection takes. The CPU
+   model has both. */
+#if SGEMM__WITH_STAGE || (defined(SGEMM_CPU) && SGEMM_CPU)
+#define SGEMM__WITH_MMA 1
+#else
+#define SGEMM__WITH_MMA 0
+#endif
+
 /* SGEMM__DEFINED(stage) is 1 for the stages whose kernels this object defines. It declares the kernels of the others.
    The part host defines the kernels that belong to no stage, and has the host code, if the compiler has host code. */
 #if !defined(SGEMM_PART)
@@ -115,33 +123,27 @@
 #define SGEMM__NOT_1 0
 #define SGEMM__NOT(condition) SGEMM__CAT(SGEMM__NOT_, condition)
 
-/* kernel(stage, name, ...) for the four pairs of ops, and for those of a variant's kernels with an epilogue.
-   SGEMM__KERNELS(stage, BM, BN, BK) is SGEMM__FOUR, or SGEMM__TWO_A and SGEMM__TWO_B for variants whose kernels read
-   op(A) or op(B) at run time, see SGEMM__SMALL. */
+/* SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(kernel, stage, name, ...) is kernel(stage, name of a kernel, ..., trans_a,
+   trans_b) for each kernel of a variant: one for each pair of ops; one for each op of B or of A, if the kernels read
+   the other op at run time; or one that reads both. See SGEMM__ANY_OP. */
 #define SGEMM__OP_AT_RUN_TIME 2
 // clang-format off
-#define SGEMM__FOUR(kernel, stage, name, ...)                                                                          \
-  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0, 0)                                                           \
-  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1, 0)                                                           \
-  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0, 0)                                                           \
-  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1, 0)
-#define SGEMM__TWO_A(kernel, stage, name, ...)                                                                         \
-  kernel(stage, SGEMM__CAT(name, _n), __VA_ARGS__, SGEMM__OP_AT_RUN_TIME, 0, 0)                                        \
-  kernel(stage, SGEMM__CAT(name, _t), __VA_ARGS__, SGEMM__OP_AT_RUN_TIME, 1, 0)
-#define SGEMM__TWO_B(kernel, stage, name, ...)                                                                         \
-  kernel(stage, SGEMM__CAT(name, _n), __VA_ARGS__, 0, SGEMM__OP_AT_RUN_TIME, 0)                                        \
-  kernel(stage, SGEMM__CAT(name, _t), __VA_ARGS__, 1, SGEMM__OP_AT_RUN_TIME, 0)
-#define SGEMM__KERNELS_00 SGEMM__FOUR
-#define SGEMM__KERNELS_10 SGEMM__TWO_A
-#define SGEMM__KERNELS_01 SGEMM__TWO_B
-#define SGEMM__KERNELS_11 SGEMM__TWO_A /* no variant: a rule refuses it */
-#define SGEMM__KERNELS(stage, BM, BN, BK)                                                                              \
-  SGEMM__CAT(SGEMM__KERNELS_, SGEMM__CAT(SGEMM__SMALL(stage, BM, BK), SGEMM__SMALL(stage, BN, BK)))
-#define SGEMM__FOUR_FUSED(kernel, stage, name, ...)                                                                    \
-  kernel(stage, SGEMM__CAT(name, _epilogue_nn), __VA_ARGS__, 0, 0, 1)                                                  \
-  kernel(stage, SGEMM__CAT(name, _epilogue_nt), __VA_ARGS__, 0, 1, 1)                                                  \
-  kernel(stage, SGEMM__CAT(name, _epilogue_tn), __VA_ARGS__, 1, 0, 1)                                                  \
-  kernel(stage, SGEMM__CAT(name, _epilogue_tt), __VA_ARGS__, 1, 1, 1)
+#define SGEMM__KERNELS_00(kernel, stage, name, ...)                                                                    \
+  kernel(stage, SGEMM__CAT(name, _nn), __VA_ARGS__, 0, 0)                                                              \
+  kernel(stage, SGEMM__CAT(name, _nt), __VA_ARGS__, 0, 1)                                                              \
+  kernel(stage, SGEMM__CAT(name, _tn), __VA_ARGS__, 1, 0)                                                              \
+  kernel(stage, SGEMM__CAT(name, _tt), __VA_ARGS__, 1, 1)
+#define SGEMM__KERNELS_10(kernel, stage, name, ...)                                                                    \
+  kernel(stage, SGEMM__CAT(name, _n), __VA_ARGS__, SGEMM__OP_AT_RUN_TIME, 0)                                           \
+  kernel(stage, SGEMM__CAT(name, _t), __VA_ARGS__, SGEMM__OP_AT_RUN_TIME, 1)
+#define SGEMM__KERNELS_01(kernel, stage, name, ...)                                                                    \
+  kernel(stage, SGEMM__CAT(name, _n), __VA_ARGS__, 0, SGEMM__OP_AT_RUN_TIME)                                           \
+  kernel(stage, SGEMM__CAT(name, _t), __VA_ARGS__, 1, SGEMM__OP_AT_RUN_TIME)
+#define SGEMM__KERNELS_11(kernel, stage, name, ...)                                                                    \
+  kernel(stage, name, __VA_ARGS__, SGEMM__OP_AT_RUN_TIME, SGEMM__OP_AT_RUN_TIME)
+#define SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)                                                                      \
+  SGEMM__CAT(SGEMM__KERNELS_, SGEMM__CAT(SGEMM__ANY_OP(stage, BM, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BK),         \
+                                         SGEMM__ANY_OP(stage, BN, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BK)))
 // clang-format on
 
 /* ---- Primitives and device functions ----------------------------------------------------------------------------- */
@@ -195,18 +197,18 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 
 /* Defines the columns of a variant, its marks and the ops of a kernel as constants of a function. No other macro names
    them in order. */
-#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, elements_, has_code_, trans_a_,  \
-                       trans_b_, fused_)                                                                               \
+#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, elements_, fused_, has_code_,    \
+                       trans_a_, trans_b_)                                                                             \
   SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
                    SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
                    SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_), SGEMM__CONSTANT(bufs, bufs_),                     \
                    SGEMM__CONSTANT(slice_k, slice_k_), SGEMM__CONSTANT(cluster_k, SGEMM__CLUSTER_SPLIT_K_##stage),     \
                    SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(elements, elements_),                \
-                   SGEMM__CONSTANT(has_code, has_code_), SGEMM__CONSTANT(trans_a, trans_a_),                           \
-                   SGEMM__CONSTANT(trans_b, trans_b_), SGEMM__CONSTANT(fused, fused_))
+                   SGEMM__CONSTANT(fused, fused_), SGEMM__CONSTANT(has_code, has_code_),                               \
+                   SGEMM__CONSTANT(trans_a, trans_a_), SGEMM__CONSTANT(trans_b, trans_b_))
 
-/* 1 for a small operand, which a pipeline copies by single elements: its op is read at run time, or it has at most 8
-   rows or columns and is MN-major. mn_major: the op with which it is MN-major. */
+/* 1 for an operand that a pipeline copies by single elements with its own loader: its op is read at run time, or it has
+   at most 8 rows or columns and is MN-major. mn_major: the op with which it is MN-major. */
 #define SGEMM__IS_SMALL(MN, trans, mn_major) (trans == SGEMM__OP_AT_RUN_TIME || (MN <= 8 && trans == mn_major))
 
 /* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
@@ -232,7 +234,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slice_k) <= 1024, "a block has at most 1024 threads", name)               \
   SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slice_k) * (blocks) <= 2048,                             \
               "a multiprocessor holds at most 2048 threads", name)                                                     \
-  SGEMM__RULE(!trans_a + !trans_b + !(elements || fused) >= 2,                                                         \
+  SGEMM__RULE(!trans_a + !trans_b + !(elements > 0 || fused) >= 2,                                                     \
               "one operand at most is small, and then the variant has no other mark", name)
 #define SGEMM__DIVIDES(a, b) ((a) > 0 && ((b) % (a) == 0 || (a) % (b) == 0)) /* 1 if a divides b, or b divides a */
 
@@ -272,9 +274,9 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, BM_, BN_, BK_, ...)                                                          \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
-    SGEMM__COLUMNS(stage, BM_, BN_, BK_, __VA_ARGS__, SGEMM__ELEMENTS(name), 1,                                        \
+    SGEMM__COLUMNS(stage, BM_, BN_, BK_, __VA_ARGS__, SGEMM__ELEMENTS(name), SGEMM__FUSED(name), 1,                    \
                    SGEMM__SMALL(stage, BM_, BK_) * SGEMM__OP_AT_RUN_TIME,                                              \
-                   SGEMM__SMALL(stage, BN_, BK_) * SGEMM__OP_AT_RUN_TIME, SGEMM__FUSED(name))                          \
+                   SGEMM__SMALL(stage, BN_, BK_) * SGEMM__OP_AT_RUN_TIME)                                              \
     SGEMM__RULES(name, blocks)                                                                                         \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
   }
@@ -285,20 +287,14 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__CHECK(stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k)    \
   SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
     SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                  \
-      SGEMM__KERNELS(stage, BM, BN, BK)(                                                                               \
+      SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                                                                       \
           SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),                            \
           blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                        \
-          SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production))           \
-      SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
-        SGEMM__FOUR_FUSED(SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),            \
-                          blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                        \
-                          SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                     \
-                          SGEMM__CAT(SGEMM__HAS_CODE_, production))))                                                  \
+          SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                     \
+          SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production)))             \
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
-      SGEMM__KERNELS(stage, BM, BN, BK)(                                                                               \
-          SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)                                \
-      SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                 \
-        SGEMM__FOUR_FUSED(SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))))
+      SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                                                                       \
+          SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)))
 // clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)
@@ -333,15 +329,12 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
 
-/* A variant's kernels in the order nn, nt, tn, tt, then those with an epilogue, then 0. A variant that is not compiled
-   has only the 0. */
+/* A variant's kernels in the order of sgemm__kernel_number(), then 0. A variant that is not compiled has only the 0. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
-  {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
-      SGEMM__KERNELS(stage, BM, BN, BK)(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)         \
-          SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                             \
-              SGEMM__FOUR_FUSED(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks))) 0},
-static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][9] = {SGEMM_VARIANTS(SGEMM__X)};
+  {SGEMM__IF(SGEMM__ENABLED(stage, production))(SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                             \
+      SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)) 0},
+static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
 #if SGEMM__WITH_KERNELS

@@ -26,16 +26,16 @@ def sgemm_cuda_libraries():
 
     Each build has its own object of the host part. The kernels of a stage do not depend on the build, only the set of its
     variants does. So the object with all variants of a stage is linked in the build of that stage, in `all`, and in production
-    if production has all of these variants.
+    if production has all of these variants. Production has no kernels of the tensor engine mma in code for sm_90a.
     """
     for stage in STAGES + ["tensor"]:
         _part("sgemm_cuda_kernels_" + stage, stage, "all")
-    for stage in PRODUCTION_SOME:
+    for stage in PRODUCTION_SOME + ["tensor"]:
         _part("sgemm_cuda_kernels_{}_production".format(stage), stage, "production")
     kernels = {stage: [":sgemm_cuda_kernels_" + stage] for stage in STAGES}
     kernels["all"] = [":sgemm_cuda_kernels_" + stage for stage in STAGES + ["tensor"]]
-    kernels["production"] = [":sgemm_cuda_kernels_" + stage for stage in PRODUCTION_ALL + ["tensor"]] + \
-                            [":sgemm_cuda_kernels_{}_production".format(stage) for stage in PRODUCTION_SOME]
+    kernels["production"] = [":sgemm_cuda_kernels_" + stage for stage in PRODUCTION_ALL] + \
+                            [":sgemm_cuda_kernels_{}_production".format(stage) for stage in PRODUCTION_SOME + ["tensor"]]
     for build in BUILDS:
         _part("sgemm_cuda_host_" + build, "host", build)
         cc_library(

@@ -59,6 +59,15 @@
 #define SGEMM__ELEMENTS(name) SGEMM__ELEMENTS2(name)
 #define SGEMM__SMALL2(stage, extent, BK) SGEMM__IS(SGEMM__SMALL_##stage##_##extent##_##BK)
 #define SGEMM__SMALL(stage, extent, BK) SGEMM__SMALL2(stage, extent, BK)
+#define SGEMM__ANY_OP_00 0
+#define SGEMM__ANY_OP_01 0
+#define SGEMM__ANY_OP_02 1
+#define SGEMM__ANY_OP_10 1
+#define SGEMM__ANY_OP_11 1
+#define SGEMM__ANY_OP_12 1
+#define SGEMM__ANY_OP3(small, elements) SGEMM__ANY_OP_##small##elements
+#define SGEMM__ANY_OP2(small, elements) SGEMM__ANY_OP3(small, elements)
+#define SGEMM__ANY_OP(stage, extent, name, BK) SGEMM__ANY_OP2(SGEMM__SMALL(stage, extent, BK), SGEMM__ELEMENTS(name))
 #define SGEMM__SAME3(a, b) SGEMM__IS(SGEMM__SAME_##a##_##b)
 #define SGEMM__SAME(a, b) SGEMM__SAME3(a, b)
 
@@ -153,31 +162,35 @@
   X(clustered,        64,  64, 32, 16,  8,  32,  32, 4, 4, 4, 2, 1, "few tiles, long k, no workspace")                 \
   X(clustered,        32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "fewest tiles, long k, no workspace")
 
-/* SGEMM__FUSED_<kernel name> marks the variants with four kernels more, <name>_epilogue_nn and so on, which apply the
-   epilogue of a call to the results in registers. Those of splitk run every call, in place and without workspace too.
-   Those of tma have a few rows of the table, see SGEMM__IN_REGISTERS_<epilogue>. With the other variants and rows a
-   second kernel applies the epilogue to D, or the kernel that sums partial results does: a large tile whose threads
-   evaluate any expression at its end loses more time than that (docs/notebook/epilogues.md). */
-#define SGEMM__FUSED_sgemm_splitk_32x32x64_4x4 ~, 1
+/* SGEMM__FUSED_<variant> marks the variants whose kernels apply the epilogue of a call to the results in registers.
+   Those of splitk run every call, in place and without workspace too. Those of tma have a few rows of the table, see
+   SGEMM__IN_REGISTERS_<epilogue>. With the other variants and rows a second kernel applies the epilogue to D, or the
+   kernel that sums partial results does: a large tile whose threads evaluate any expression at its end loses more time
+   than that (docs/notebook/epilogues.md). */
+#define SGEMM__FUSED_sgemm_splitk_32x32x32_4x4 ~, 1
 #define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
 #define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
 
-/* SGEMM__ELEMENTS_<kernel name> marks the variants of async and splitk that copy single elements, whatever the
-   alignment, without branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of
-   16 bytes, of 16 bytes at an edge, or of single elements, which precede the FMAs (docs/stages/async.md, "Single
-   elements"). */
-#define SGEMM__ELEMENTS_sgemm_async_64x128x8_8x8 ~, 1
-#define SGEMM__ELEMENTS_sgemm_async_64x64x8_8x4 ~, 1
-#define SGEMM__ELEMENTS_sgemm_async_128x32x8_8x4 ~, 1
+/* SGEMM__ELEMENTS_<variant> marks the variants of async and splitk that copy single elements, whatever the alignment,
+   without branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes,
+   of 16 bytes at an edge, or of single elements, which precede the FMAs (docs/stages/async.md, "Single elements").
+     1  a kernel for each pair of ops
+     2  one kernel, which reads the ops at run time: 0 to 2 % slower, and 3.5 % in 32x32x8_4x4, which has 1 therefore
+        (docs/notebook/compile_time.md, "One kernel for all ops") */
+#define SGEMM__ELEMENTS_sgemm_async_64x128x8_8x8 ~, 2
+#define SGEMM__ELEMENTS_sgemm_async_64x64x8_8x4 ~, 2
+#define SGEMM__ELEMENTS_sgemm_async_64x128x8_16x4 ~, 2
+#define SGEMM__ELEMENTS_sgemm_async_128x32x8_8x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_async_32x32x8_4x4 ~, 1
-#define SGEMM__ELEMENTS_sgemm_splitk_64x64x16_8x4 ~, 1
-#define SGEMM__ELEMENTS_sgemm_splitk_32x64x16_8x4 ~, 1
-#define SGEMM__ELEMENTS_sgemm_splitk_32x32x32_4x4 ~, 1
+#define SGEMM__ELEMENTS_sgemm_splitk_64x64x16_8x4 ~, 2
+#define SGEMM__ELEMENTS_sgemm_splitk_32x64x16_8x4 ~, 2
+#define SGEMM__ELEMENTS_sgemm_splitk_32x32x32_4x4 ~, 2
 
 /* SGEMM__SMALL_<stage>_<BM or BN>_<BK> marks tiles of few rows or few columns. The operand with as many rows or columns
    is a small part of the loads. A kernel of such a variant reads its op at run time, so that there are two kernels,
-   <name>_n and <name>_t for the op of the other operand, in place of four. The variant has no other mark. With BK = 128
-   it would cost 5 to 20 % (docs/notebook/compile_time.md, "Small operands"). */
+   <variant>_n and <variant>_t for the op of the other operand, in place of four. The variant has no other mark. With BK
+   = 128 it would cost 5 to 20 % (docs/notebook/compile_time.md, "Small operands").
+     SGEMM__ANY_OP(stage, extent, variant, BK) is 1 if the kernels read the op of an operand at run time. */
 #define SGEMM__SMALL_splitk_4_32 ~, 1
 #define SGEMM__SMALL_splitk_8_32 ~, 1
 #define SGEMM__SMALL_splitk_16_32 ~, 1

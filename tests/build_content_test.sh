@@ -6,16 +6,17 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# SGEMM_VARIANTS after the preprocessor, one row a line: ROW stage production name fused small_a small_b. fused: 1 with
-# four kernels more, which apply an epilogue. small_a, small_b: 1 with two kernels, for the ops of the other operand.
+# SGEMM_VARIANTS after the preprocessor, one row a line: ROW stage production name any_op_a any_op_b. any_op_a, any_op_b: 1
+# if the kernels read the op of A, or of B, at run time.
 cat > "$work/rows.c" <<'TABLE'
 #include "sgemm.h"
 #define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                         \
-  ROW stage production sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN SGEMM__FUSED(                                   \
-      sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN) SGEMM__SMALL(stage, BM, BK) SGEMM__SMALL(stage, BN, BK)
+  ROW stage production sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN                                                 \
+      SGEMM__ANY_OP(stage, BM, sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN, BK)                                    \
+      SGEMM__ANY_OP(stage, BN, sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN, BK)
 SGEMM_VARIANTS(ROW_OF)
 TABLE
-gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [0-9]+ sgemm_[a-z0-9_]+ [01] [01] [01]' > "$work/rows"
+gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [0-9]+ sgemm_[a-z0-9_]+ [01] [01]' > "$work/rows"
 
 # The kernels of the tensor modes. A build of a single stage does not have them.
 cat > "$work/tensors.c" <<'TABLE'
@@ -31,9 +32,9 @@ tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9
 # kernels AWK_CONDITION: prints the kernels of the rows that meet the condition, and the kernels of every build.
 kernels() {
   awk "$1"' {
-      if ($6 + $7) { print $4 "_n"; print $4 "_t"; next }
-      for (fused = 0; fused <= $5; fused++)
-        for (i = 1; i <= 4; i++) print $4 (fused ? "_epilogue_" : "_") substr("nnnttntt", 2 * i - 1, 2)
+      count = split($5 + $6 == 0 ? "_nn _nt _tn _tt" : $5 + $6 == 1 ? "_n _t" : "", suffixes, " ")
+      if (count == 0) print $4
+      for (i = 1; i <= count; i++) print $4 suffixes[i]
     }
     END {
       print "sgemm_apply_epilogue"; print "sgemm_reduce_split_k"; print "sgemm_pack"; print "sgemm_reduce_stream_k"

@@ -190,36 +190,52 @@ typedef struct transfer {
   int width;     /* K-major: elements of a row that neighbouring lanes load */
   int box;       /* elements of one TMA copy; 0: no TMA */
   int small;     /* 1: single elements of an operand of few rows or columns */
+  int rows;      /* rows or columns of an access of all threads in variants that copy single elements; else 0 */
 } transfer;
 
 /* The transfer of an operand. T: results of a thread along MN. any_op: 1 if the kernel reads its op at run time. */
 static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_major, int any_op) {
-  const int small = v->stage == SGEMM_STAGE_splitk && (any_op || (MN <= 8 && !k_major));
+  const int small = v->stage == SGEMM_STAGE_splitk && !v->copies_elements && (any_op || (MN <= 8 && !k_major));
   const int k_vectors = v->bufs >= 3 && !v->copies_elements && !small && SGEMM__K_VECTORS(T, v->BK, k_major);
-  transfer x = {MN, k_major, k_vectors, v->V, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0, small};
+  transfer x = {MN, k_major, k_vectors, v->V, v->V, SGEMM__LOAD_WIDTH(v->BK, v->V), 0, small, 0};
   if (v->uses_tma) {
     x.box = SGEMM__BOX * (k_major ? MN : v->BK);
   } else if (small) {
     x.V = x.access = 1;
     x.width = v->threads / MN < 16 ? v->threads / MN : 16;
+  } else if (v->copies_elements) {
+    x.V = x.access = 1;
+    x.width = 8;
+    x.rows = v->threads / v->BK;
   } else if (v->bufs >= 3) { /* a copy that transposes moves one element at a time */
-    x.V = k_major && !x.k_vectors ? 1 : 4;
-    x.access = v->copies_elements ? 1 : x.V;
+    x.V = x.access = k_major && !x.k_vectors ? 1 : 4;
     x.width = x.k_vectors ? v->BK : 8;
   }
   return x;
 }
 
 static transfer transfer_of_a(const sgemm_variant_info *v, int ops) {
-  return transfer_of(v, v->BM, v->TM, ops / 2 == 0, v->small_a);
+  return transfer_of(v, v->BM, v->TM, ops / 2 == 0, v->any_op_a);
 }
 static transfer transfer_of_b(const sgemm_variant_info *v, int ops) {
-  return transfer_of(v, v->BN, v->TN, ops % 2, v->small_b);
+  return transfer_of(v, v->BN, v->TN, ops % 2, v->any_op_b);
 }
 
-/* The place of element `at` of a tile in the order in which threads load: its mn and k. */
-static int mn_of(transfer x, int at) { return x.k_major ? at / x.width % x.MN : at % x.MN; }
-static int k_of(transfer x, int at) { return x.k_major ? at / (x.width * x.MN) * x.width + at % x.width : at / x.MN; }
+/* The place of element `at` of a tile in the order in which threads load: its mn and k. With single elements of an
+   MN-major operand a warp loads `rows` consecutive elements of 32 / rows different k, which lie rows / 4 apart. */
+static int mn_of(transfer x, int at) {
+  if (x.rows && !x.k_major)
+    return at / 32 % (x.MN / x.rows) * x.rows + at % x.rows;
+  return x.k_major ? at / x.width % x.MN : at % x.MN;
+}
+static int k_of(transfer x, int at) {
+  const int spacing = x.rows / 4;
+  if (x.rows && !x.k_major) {
+    const int warp = at / 32 / (x.MN / x.rows);
+    return warp / spacing * 8 + at % 32 / x.rows * spacing + warp % spacing;
+  }
+  return x.k_major ? at / (x.width * x.MN) * x.width + at % x.width : at / x.MN;
+}
 
 /* Its word in shared memory, without k_vectors. Small tiles of 4 rows or columns have 4 words between every 8 k. */
 static int word_of(transfer x, int at) {
@@ -242,12 +258,11 @@ static int conflicts_of_elements(transfer x) {
 static int64_t sectors_of(transfer x, int64_t count) { return count / (x.k_major || x.MN > 8 ? 8 : x.MN); }
 
 /* Bank conflicts of the stores of `count` elements. Eight lanes store 32 floats. If MN < 32, these are parts of several
-   rows with stride MN + 4, and two of the rows share 4 banks. So they do if 32 lanes store single elements, MN / 4 of
-   each row. */
+   rows with stride MN + 4, and two of the rows share 4 banks. Single elements of a warp use all banks. */
 static int64_t conflicts_of(const sgemm_variant_info *v, transfer x, int64_t count) {
   if (x.small)
     return count / 32 * conflicts_of_elements(x);
-  return v->bufs >= 3 && !x.k_major && x.MN < (v->copies_elements ? 128 : 32) ? count / 32 : 0;
+  return v->bufs >= 3 && !x.k_major && x.MN < 32 && !x.rows ? count / 32 : 0;
 }
 
 /* Counters of the GEMV body with V = 4 and whole k-steps. Each of three vectors loads each element of the matrix once,
@@ -447,12 +462,12 @@ typedef struct loads {
 static void load_tile(const sgemm_variant_info *v, transfer x, int64_t first, int64_t ld, int64_t extent, int64_t depth,
                       loads *sum) {
   const int MN = x.MN;
-  const int aligned = x.V == 1 || (ld % 4 == 0 && !v->copies_elements);
+  const int aligned = x.V == 1 || ld % 4 == 0;
   /* 1: vector accesses. A pipeline uses them at edges too, if no vector crosses the edge. */
   const int all = aligned && ((extent >= MN && depth >= v->BK) ||
                               (v->bufs >= 3 && x.V == 4 && (x.k_major ? depth : extent) % 4 == 0));
   /* Lanes that copy neighbours in turn: sgemm__copy_tile() says which. */
-  const int exchange = v->bufs >= 3 && !all && x.V == 4 && !x.k_major && (v->BK > 8 || v->copies_elements);
+  const int exchange = v->bufs >= 3 && !all && x.V == 4 && !x.k_major && v->BK > 8;
   const int sharing = !exchange ? 1 : MN < 128 ? MN / 4 : 32;
   int start, f, lane;
   if (x.box) { /* a request for each box, with the elements of its rows that exist */

@@ -241,10 +241,10 @@ Test(epilogues, tensor, ANYWHERE) {
   need_backend();
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
     const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
-    for (number = 0; number < (reduced() ? 3 : SGEMM_EPILOGUE_COUNT); number++) {
+    for (number = 0; can_run_tensor(i) && number < (reduced() ? 3 : SGEMM_EPILOGUE_COUNT); number++) {
       call c = case_of(next++, v->BM, v->BN, 32, 0);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
-      sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x64_4x4, &p);
+      sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x32_4x4, &p);
       c.alpha = 0x1p-8f;
       plan.tensor = (sgemm_tensor_variant)i;
       plan.split_k = number % 3 == 1 ? 2 : 1;
@@ -298,10 +298,10 @@ Test(epilogues, in_registers, ANYWHERE) {
   }
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
     const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
-    for (number = 0; number < (reduced() ? 3 : 8); number++) {
+    for (number = 0; can_run_tensor(i) && number < (reduced() ? 3 : 8); number++) {
       call c = register_case_of(next++, v->BM, v->BN, 32);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
-      sgemm_plan plan = sgemm_variant_plan(number % 2 ? SGEMM_async_64x64x8_8x8 : SGEMM_splitk_32x32x64_4x4, &p);
+      sgemm_plan plan = sgemm_variant_plan(number % 2 ? SGEMM_async_64x64x8_8x8 : SGEMM_splitk_32x32x32_4x4, &p);
       plan.tensor = (sgemm_tensor_variant)i;
       plan.slices_m = plan.slices_n = number % 4 == 2 ? 2 : 1;
       solve(&c, &plan, v->name);
@@ -316,8 +316,10 @@ Test(epilogues, tensor_bias, ANYWHERE) {
   for (i = 0; i < 24; i++) {
     call c = case_of(SGEMM_EPILOGUE_bias, 128, 64, 100, 0);
     sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
-    sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x64_4x4, &p);
+    sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x32_4x4, &p);
     plan.tensor = i % 2 ? SGEMM_mma_bf16x6_128x128 : SGEMM_wgmma_fp16x3_128x64;
+    if (!can_run_tensor(plan.tensor))
+      continue;
     c.order = i / 2 % 2 ? SGEMM_COL_MAJOR : SGEMM_ROW_MAJOR;
     c.vectors = i / 4 % 3 + 1;
     c.beta = i / 12 ? 2.0f : 0.0f;

@@ -13,9 +13,7 @@
 #define NAMED(stage, name, ...) PAIR_OF(name)
 #define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                           \
   SGEMM__IF(SGEMM__ENABLED(stage, production))                                                                         \
-  (SGEMM__KERNELS(stage, BM, BN, BK)(NAMED, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)                          \
-       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                \
-           SGEMM__FOUR_FUSED(NAMED, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)))
+  (SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(NAMED, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0))
 #define FORMAT(format, terms, idea) PAIR_OF(SGEMM__CAT(sgemm_split_, format))
 #define TENSOR(engine, format, BM, BN, ...) PAIR_OF(SGEMM__TENSOR_NAME(engine, format, BM, BN))
 typedef struct named_kernel {

@@ -19,6 +19,7 @@ static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
 
 static int with_stage = 1; /* 0: a build of the production variants */
 #define SGEMM__WITH_STAGE with_stage
+#define SGEMM__WITH_MMA with_stage
 
 #include "sgemm/select/tables.h"
 #include "sgemm/select/calibration_h200.h"

@@ -41,9 +41,7 @@ static sgemm_status spy(sgemm__kernel kernel, sgemm__grid grid, const void *args
 #define NAMED_VALUE(name) NAMED_TWICE(name)
 #define ROW(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                           \
   SGEMM__IF(SGEMM__ENABLED(stage, production))                                                                         \
-  (SGEMM__KERNELS(stage, BM, BN, BK)(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)                         \
-       SGEMM__IF(SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                \
-           SGEMM__FOUR_FUSED(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0)))
+  (SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(NAMED2, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), 0))
 #define NAMED2(stage, name, ...) NAMED_VALUE(name)
 #define FORMAT(format, terms, idea) {"sgemm_split_" #format, sgemm_split_##format},
 #define TENSOR(engine, format, BM, BN, ...) NAMED_VALUE(SGEMM__TENSOR_NAME(engine, format, BM, BN))
@@ -224,7 +222,7 @@ Test(launches, one_kernel) {
   f.p.lda = 131, f.p.ldb = 77, f.p.ldc = 133;
   f.p.op_a = SGEMM_T, f.p.lda = 40;
   plan = plan_of(SGEMM_async_64x128x8_8x8, &f);
-  compare(&f, &plan, "sgemm_async_64x128x8_8x8_tt");
+  compare(&f, &plan, "sgemm_async_64x128x8_8x8");
   fixture_free(&f);
 }
 
@@ -360,8 +358,8 @@ Test(launches, epilogues) {
   plan.split_k = 2;
   compare(&f, &plan, "sgemm_async_64x64x8_8x8_nt sgemm_reduce_split_k");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
-  plan = plan_of(SGEMM_splitk_32x32x64_4x4, &f);
-  compare(&f, &plan, "sgemm_splitk_32x32x64_4x4_epilogue_nt");
+  plan = plan_of(SGEMM_splitk_32x32x32_4x4, &f);
+  compare(&f, &plan, "sgemm_splitk_32x32x32_4x4");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 1);
   fixture_free(&f);
 }
@@ -374,10 +372,10 @@ Test(launches, epilogues_in_registers) {
   float vector[128] = {1.0f, -2.0f, 0.5f}, scalar = 1.0f;
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
   f.p.vec_n = vector;
-  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_epilogue_nt");
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 1);
   plan.stream_k = 3;
-  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_epilogue_nt sgemm_reduce_stream_k");
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_reduce_stream_k");
   plan.stream_k = 0;
   f.p.vec_m = vector;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
@@ -395,7 +393,7 @@ Test(launches, epilogues_in_registers) {
   compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 4);
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
-  compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_epilogue_nt");
+  compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_nt");
   cr_assert(sgemm__count_launches(&plan, &f.p) == 3);
   plan.variant = SGEMM_async_64x64x8_8x8;
   compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_async_64x64x8_8x8_nt sgemm_apply_epilogue");

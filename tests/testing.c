@@ -36,6 +36,22 @@ int can_split(const sgemm_variant_info *v) {
   return (v->bufs >= 3 && !(v->uses_tma && v->cluster_split_k)) || v->stage == SGEMM_STAGE_gemv;
 }
 
+int can_run_tensor(int variant) {
+  static char memory[256];
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4, 4, 4);
+  sgemm_device device;
+  sgemm_plan plan;
+  int strict = 0, launches;
+  p.A = p.B = p.C = p.workspace = memory; /* nothing is launched */
+  p.workspace_bytes = INT64_MAX;
+  while (strict < SGEMM_VARIANT_COUNT && !sgemm_compiled((sgemm_variant)strict))
+    strict++;
+  plan = sgemm_variant_plan((sgemm_variant)strict, &p);
+  plan.tensor = (sgemm_tensor_variant)variant;
+  return sgemm_tensor_compiled() && sgemm_device_query(-1, &device) == SGEMM_SUCCESS &&
+         sgemm_plan_launches(&plan, &p, &device, NULL, NULL, 0, &launches) != SGEMM_ERROR_PLAN;
+}
+
 void problem_plan(problem *q, int cluster_k, int split) {
   const int tma = sgemm_variant_get(q->variant)->uses_tma;
   q->plan.variant = q->variant;

@@ -84,6 +84,10 @@ problem problem_of(sgemm_variant variant, int op_a, int op_b, int64_t m, int64_t
 /* 1 if plans of a variant may have split_k > 1, or in stage tma stream_k > 1. */
 int can_split(const sgemm_variant_info *v);
 
+/* 1 if the build and the backend can run a tensor-core variant. A GPU, or the architecture that the code was compiled
+   for, may lack wgmma, and production code for sm_90a has no mma. */
+int can_run_tensor(int variant);
+
 /* Sets a plan. problem_make() adds the fields that depend on strides and alignment: the operands that a tma variant
    repacks, and the strict fallback of a tensor-core variant. split: the plan's split_k, or in stage tma its stream_k
    (1: off). */

@@ -112,13 +112,13 @@ static sgemm_counts check_nearest(void) {
   return counts;
 }
 
-/* The counts of splitk_32x32x64_4x4, which applies an epilogue to results in registers, less those of a plain call. */
+/* The counts of splitk_32x32x32_4x4, which applies an epilogue to results in registers, less those of a plain call. */
 static sgemm_counts in_registers(int epilogue) {
   sgemm_counts before = *sgemm_model_total(), plain, c;
   int with;
   for (with = 0; with < 2; with++) {
     sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, ROWS, OUT, IN);
-    sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x64_4x4, &p);
+    sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x32_4x4, &p);
     p.A = X, p.B = W, p.C = D;
     p.epilogue = with ? epilogue : SGEMM_EPILOGUE_none;
     p.vec_m = vec_m, p.vec_n = epilogue == SGEMM_EPILOGUE_gelu ? vec_n : NULL;

@@ -115,11 +115,12 @@ static int run(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int64_t k, co
     const sgemm_plan plan = sgemm_variant_plan((sgemm_variant)i, &p);
     char kernel[96];
     sgemm_status status;
-    int error;
+    int letters, error;
     if (!sgemm_compiled((sgemm_variant)i))
       continue;
-    /* A kernel that serves both ops of a small operand has the letter of the other one. */
-    snprintf(kernel, sizeof kernel, "%s_%.*s", v->name, v->small_a || v->small_b ? 1 : 2, ops + v->small_a);
+    /* The letters of the ops that the kernel does not read at run time. */
+    letters = 2 - v->any_op_a - v->any_op_b;
+    snprintf(kernel, sizeof kernel, "%s%s%.*s", v->name, letters > 0 ? "_" : "", letters, ops + (v->any_op_a != 0));
     p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
     p.workspace = p.workspace_bytes > 0 ? machine_alloc((size_t)p.workspace_bytes) : NULL;
     if (p.workspace == NULL && p.workspace_bytes > 0)

@@ -51,7 +51,7 @@ METRICS = {
 PROMISED = ("global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors",
             "fma_threads", "fma_instructions")
 EXTRA = ["inst_executed"]  # counted by instruction, on the source page
-KERNEL = re.compile(r"sgemm_[a-z0-9]+_\d+x\d+x\d+_\d+x\d+_[nt][nt]")
+KERNEL = re.compile(r"sgemm_[a-z0-9]+_\d+x\d+x\d+_\d+x\d+(?:_[nt]{1,2})?(?![a-z0-9_])")
 
 
 def fail(message):

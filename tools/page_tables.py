@@ -28,7 +28,7 @@ def read_csv(name):
     """[(stage, tiles of the variant's name, cells)] in the order of the file; kernels of op NN, or N where they read the other op."""
     rows = []
     for cells in csv.DictReader((DOCS / "measurements" / name).open(newline="")):
-        _, stage, tile, thread, _ = cells["kernel"].split("_")
+        _, stage, tile, thread, *_ = cells["kernel"].split("_")  # behind them letters of ops, or none
         rows.append((stage, f"{tile}_{thread}", cells))
     return rows
 

@@ -387,7 +387,7 @@ def draw_rates(arguments):
 
 # ---- traffic --------------------------------------------------------------------------------------------------------
 
-KERNEL = re.compile(r"sgemm_([a-z0-9]+)_\d+x\d+x\d+_\d+x\d+_[nt][nt]\b")
+KERNEL = re.compile(r"sgemm_([a-z0-9]+)_\d+x\d+x\d+_\d+x\d+(?:_[nt]{1,2})?(?![a-z0-9_])")
 BYTES, TIME = "dram__bytes.sum", "gpu__time_duration.sum"
 COLUMNS = ("kernel", "m", "n", "k", "dram_bytes", "time_ms")
 # Nsight Compute scales the unit of each metric, depending on its version. Unscaled units (--print-units base) work too.

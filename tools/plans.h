@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define SGEMM__WITH_STAGE 0 /* the tools time no variants that production leaves to older GPUs */
+#define SGEMM__WITH_MMA 0   /* and no tensor-core variants */
 #include "sgemm/select/tables.h"
 #include "sgemm/select/calibration_h200.h"
 #include "sgemm/select/workspace.h"

@@ -15,14 +15,14 @@ import tempfile
 ROOT = pathlib.Path(__file__).absolute().parent.parent
 ARCHITECTURES = {"sm80": "sm_80", "sm86": "sm_86", "sm90a": "sm_90a"}
 OPS = ["nn", "nt", "tn", "tt"]
-KERNEL = re.compile(r"Compiling entry function 'sgemm_(\w+?)_([nt]{1,2})'.*?Used (\d+) registers([^\n]*)", re.S)
+KERNEL = re.compile(r"Compiling entry function 'sgemm_(\w+?)(?:_([nt]{1,2}))?'.*?Used (\d+) registers([^\n]*)", re.S)
 
 
 def ops_of(variant, suffix):
-    """The ops that a kernel serves. One with a single letter is of a small operand: it serves both ops of A if its tiles
-    have fewer rows than columns, else both of B."""
-    if len(suffix) == 2:
-        return [suffix]
+    """The ops that a kernel serves. One without letters serves all, one with a single letter both ops of the smaller operand:
+    of A if its tiles have fewer rows than columns, else of B."""
+    if len(suffix) != 1:
+        return [suffix] if suffix else OPS
     rows, columns = map(int, re.search(r"_(\d+)x(\d+)x", variant).groups())
     return [op + suffix if rows < columns else suffix + op for op in "nt"]
 

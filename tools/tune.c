@@ -483,12 +483,13 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 20 };
+enum { CONSTANTS = 21 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
                                    {"cluster", "%.0f", &c->cluster, 1},
                                    {"split_k", "%.0f", &c->split_k, 1},
                                    {"pack", "%.0f", &c->pack, 1},
+                                   {"apply", "%.0f", &c->apply, 0},
                                    {"half_rate_warps", "%.2f", &c->half_rate_warps, 1},
                                    {"copy", "%.4f", &c->copy, 1},
                                    {"store", "%.4f", &c->store, 1},

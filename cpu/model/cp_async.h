@@ -36,11 +36,6 @@ static inline void sgemm__copy(float *shared, const float *p, int inside) {
   sgemm__cpu_issue_copy(shared, p, inside ? 1 : 0);
 }
 
-static inline void sgemm__copy_when(int wanted, float *shared, const float *p, int inside) {
-  if (wanted)
-    sgemm__copy(shared, p, inside);
-}
-
 static inline void sgemm__copy4(float *shared, const float *p) {
   sgemm__cpu_check_aligned(p);
   sgemm__cpu_check_aligned(shared);

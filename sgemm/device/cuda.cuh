@@ -199,10 +199,9 @@ SGEMM__DEVICE void sgemm__store_shared4(float *p, const float *r) {
 }
 
 /* Asynchronous copies of 4 or 16 bytes from global to shared memory past the registers (PTX ISA, "cp.async"; before
-   sm_80 a load and a store). If `inside` is 0, the copy writes zeros and does not read p. sgemm__copy_when() copies
-   nothing if `wanted` is 0. sgemm__copy_commit() closes a commit group of the thread's copies. sgemm__copy_wait(most)
-   waits until at most `most` of the thread's groups, 0 to 2, are in flight. After the wait a barrier makes the data
-   visible to the other threads of the block. */
+   sm_80 a load and a store). If `inside` is 0, the copy writes zeros and does not read p. sgemm__copy_commit() closes
+   a commit group of the thread's copies. sgemm__copy_wait(most) waits until at most `most` of the thread's groups, 0 to
+   2, are in flight. After the wait a barrier makes the data visible to the other threads of the block. */
 SGEMM__DEVICE void sgemm__copy(float *shared, const float *p, int inside) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(p),
@@ -210,18 +209,6 @@ SGEMM__DEVICE void sgemm__copy(float *shared, const float *p, int inside) {
                : "memory");
 #else
   *shared = inside ? *p : 0.0f;
-#endif
-}
-SGEMM__DEVICE void sgemm__copy_when(int wanted, float *shared, const float *p, int inside) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "{\n.reg .pred wanted;\nsetp.ne.s32 wanted, %3, 0;\n"
-      "@wanted cp.async.ca.shared.global [%0], [%1], 4, %2;\n}" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
-      "l"(p), "r"(inside ? 4 : 0), "r"(wanted)
-      : "memory");
-#else
-  if (wanted)
-    *shared = inside ? *p : 0.0f;
 #endif
 }
 SGEMM__DEVICE void sgemm__copy4(float *shared, const float *p) {

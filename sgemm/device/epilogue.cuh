@@ -73,7 +73,7 @@ SGEMM__DEVICE void sgemm__store_thread_vector(const sgemm__args *p, const sgemm_
 SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm__shape *s, int fused,
                                                const sgemm__tile *tile, const sgemm__tile_position *at,
                                                const sgemm__thread_tile *own, int vector, const float *acc) {
-  if (fused) {
+  if (fused && p->applies_epilogue) {
     const sgemm__result_vector to = sgemm__result_vector_at(p, at->matrix, sgemm__vector_row(s, own, at->row, vector),
                                                             sgemm__vector_col(s, own, at->col, vector), s->V);
     sgemm__apply_epilogue(p, s->V, &to, acc);

@@ -27,6 +27,8 @@ typedef struct sgemm__loader {
 #define SGEMM__LOAD_WIDTH(BK, V) ((V) == 4 ? 8 : (BK) < 32 ? (BK) : 32)
 #define SGEMM__PITCH(MN, BK, V, k_major) ((MN) + ((k_major) ? ((V) == 4 ? 4 : 32 / SGEMM__LOAD_WIDTH(BK, V)) : 0))
 #define SGEMM__LOADS_PER_THREAD(MN, BK, threads) ((MN) * (BK) / (threads)) /* elements of a tile that a thread loads */
+/* Rows or columns of which an access of single elements by all threads brings all BK. */
+#define SGEMM__ROWS_OF_ACCESS(BK, threads) ((threads) / (BK))
 
 /* The loader of an operand. X: element (0, 0) of its first tile. limit: number of the tile's rows or columns that
    exist. */
@@ -144,9 +146,28 @@ SGEMM__DEVICE sgemm__loader sgemm__small_loader_of(const sgemm__shape *s, int MN
   return l;
 }
 
-/* The loader of an operand for sgemm__copy_tile(). */
+/* The loader of sgemm__copy_elements(). The op, and so k_major, may be known at run time alone. An access of all
+   threads brings all BK of R = SGEMM__ROWS_OF_ACCESS() rows or columns. The next access brings the R after them: its
+   offset in shared memory is R for both ops, and in global memory R * stride_mn.
+     K-major   a warp copies 8 consecutive k of 4 rows
+     MN-major  a warp copies R consecutive elements of 32 / R different k, which lie R / 4 apart
+   The offsets k * (MN + 4) + mn of a warp's lanes, modulo 32, use each of the 32 banks once. */
+SGEMM__DEVICE sgemm__loader sgemm__element_loader_of(const sgemm__shape *s, int MN, int k_major, const float *X,
+                                                     int64_t ld, int limit) {
+  sgemm__loader l = sgemm__loader_of(s, 1, 8, MN, k_major, X, ld, limit);
+  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32, groups = s->BK / 8; /* of 8 k */
+  const int rows = SGEMM__ROWS_OF_ACCESS(s->BK, l.threads), spacing = rows / 4;
+  l.mn = k_major ? warp / groups * 4 + lane / 8 : lane % rows;
+  l.k = k_major ? warp % groups * 8 + lane % 8 : warp / spacing * 8 + lane / rows * spacing + warp % spacing;
+  l.next = X + (k_major ? l.mn : l.k) * ld + (k_major ? l.k : l.mn);
+  return l;
+}
+
+/* The loader of an operand of a pipeline. */
 SGEMM__DEVICE sgemm__loader sgemm__copy_loader_of(const sgemm__shape *s, int small, int k_vectors, int MN, int k_major,
                                                   const float *X, int64_t ld, int limit) {
+  if (s->elements)
+    return sgemm__element_loader_of(s, MN, k_major, X, ld, limit);
   if (small)
     return sgemm__small_loader_of(s, MN, k_major, X, ld, limit);
   return sgemm__loader_of(s, k_major && !k_vectors ? 1 : 4, k_vectors ? s->BK : 8, MN, k_major, X, ld, limit);
@@ -211,24 +232,15 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
 }
 
 /* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros. The
-   code has predicates in place of branches, so that ptxas issues the copies among the FMAs of the step that follows.
-   The predicate of a copy is in its asm statement: from an `if` nvcc may make a branch around all copies. */
+   code has no branches, so that ptxas issues the copies among the FMAs of the step that follows. */
 SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t k_left) {
-  const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
-  const int count = (elements + per_access - 1) / per_access, k_in_tile = k_left < l->BK ? (int)k_left : l->BK;
-  const int lanes = sgemm__row_lanes(l), back = sgemm__row_lanes_back(lanes);
-  const int copies = elements >= per_access || sgemm__thread() * l->V < elements; /* this thread copies some */
-  int i, v;
+  const int rows = SGEMM__ROWS_OF_ACCESS(l->BK, l->threads), exist = l->k < k_left ? l->limit - l->mn : 0;
+  const float *p = l->next;
+  float *to = shared + sgemm__shared_offset(l->MN, l->BK, 0, l->mn, l->k);
+  int i;
   SGEMM__UNROLL
-  for (i = 0; i < count; i++) {
-    const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
-    const float *p = l->next - back + mn * l->stride_mn + k * l->stride_k;
-    float *to = shared - back + sgemm__shared_offset(l->MN, l->BK, 0, l->mn + mn, l->k + k);
-    SGEMM__UNROLL
-    for (v = 0; v < l->V; v++)
-      sgemm__copy_when(copies, to + v * lanes, p + v * lanes,
-                       l->mn - back + mn + v * lanes < l->limit && l->k + k < k_in_tile);
-  }
+  for (i = 0; i < l->MN; i += rows, p += rows * l->stride_mn)
+    sgemm__copy(to + i, p, i < exist);
   sgemm__converge();
   l->next += l->BK * l->stride_k;
 }

@@ -25,7 +25,8 @@ SGEMM__DEVICE float sgemm__from_fp16(uint32_t h) {
   return x;
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
+/* SGEMM__HAS_MMA: the code has the tensor engine mma. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800 || (SGEMM__HAS_SM90A && !SGEMM__WITH_MMA)
 #define SGEMM__HAS_MMA 0
 #else
 #define SGEMM__HAS_MMA 1

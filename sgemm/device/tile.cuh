@@ -13,11 +13,11 @@ typedef struct sgemm__shape {
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
   int fused;           /* 1: the results go through the call's epilogue */
   int elements;        /* 1: a pipeline copies single elements alone, see sgemm__copy_elements() */
-  int small_a;         /* 1: a pipeline copies A by sgemm__small_loader_of() */
+  int small_a;         /* 1: a pipeline copies A by single elements, see SGEMM__IS_SMALL */
   int small_b;         /* 1: a pipeline copies B so */
 } sgemm__shape;
 
-/* Reads the op of a small operand of the call. trans_a, trans_b: those of the kernel. */
+/* Reads the ops that the kernel does not fix from the call. trans_a, trans_b: those of the kernel. */
 SGEMM__DEVICE void sgemm__read_op(sgemm__shape *s, int trans_a, int trans_b, const sgemm__args *p) {
   if (trans_a == SGEMM__OP_AT_RUN_TIME)
     s->a_k_major = !p->trans_a;

@@ -124,7 +124,7 @@ sgemm_status sgemm_kernel_resources(sgemm_variant variant, sgemm_op op_a, sgemm_
   int number;
   if (!sgemm_compiled(variant))
     return SGEMM_ERROR_NOT_COMPILED;
-  number = sgemm__kernel_number(v, op_a != SGEMM_N, op_b != SGEMM_N, 0);
+  number = sgemm__kernel_number(v, op_a != SGEMM_N, op_b != SGEMM_N);
   error = cudaFuncGetAttributes(&attributes, sgemm__kernels[variant][number]);
   if (error != cudaSuccess)
     return sgemm__status_of(error);

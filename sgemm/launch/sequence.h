@@ -84,7 +84,7 @@ static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *
 
 /* The number of a variant's kernel for a call. */
 static inline int sgemm__kernel_number_of(const sgemm_variant_info *v, const sgemm__args *args) {
-  return sgemm__kernel_number(v, args->trans_a, args->trans_b, v->fuses && args->applies_epilogue);
+  return sgemm__kernel_number(v, args->trans_a, args->trans_b);
 }
 
 /* ---- Stages without TMA ------------------------------------------------------------------------------------------ */

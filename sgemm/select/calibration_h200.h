@@ -14,6 +14,7 @@ typedef struct sgemm__calibration {
   double cluster;         /* clocks of the sum over the blocks of a cluster */
   double split_k;         /* clocks of the second kernel of split-K or stream-K */
   double pack;            /* clocks of the launch that packs operands, besides its bytes */
+  double apply;           /* clocks of the launch that applies an epilogue, besides its bytes; not fitted */
   double half_rate_warps; /* resident warps of an SM at which a variant reaches half of its rate */
   double copy;            /* clocks of an element that cp.async copies by 4 bytes instead of 16 */
   double store;           /* clocks of an element that a stage before async stores to shared memory by 4 bytes */
@@ -51,6 +52,7 @@ static const sgemm__calibration sgemm__h200 = {
   2742,     /* cluster */
   2526,     /* split_k */
   3766,     /* pack */
+  4600,     /* apply */
   1.04,     /* half_rate_warps */
   0.0601,   /* copy */
   0.0455,   /* store */

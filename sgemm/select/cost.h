@@ -84,7 +84,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
 
 /* Clocks of the second kernel that applies an epilogue: a launch, and for each result 4 bytes read and 4 written. */
 static inline double sgemm__apply_cost(const sgemm__problem *q, const sgemm__calibration *c) {
-  return c->split_k + q->m * q->n * q->batch * 8.0 * q->dram_byte / SGEMM__COST_L2_SHARE;
+  return c->apply + q->m * q->n * q->batch * 8.0 * q->dram_byte / SGEMM__COST_L2_SHARE;
 }
 
 /* What the estimate needs of a variant and its own calibration constants, computed once for all its plans. */

@@ -33,7 +33,8 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *de
 
 /* 1 if the device can run a tensor-core variant. */
 static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, const sgemm_device *device) {
-  return v->shared <= device->shared_per_block && device->code_arch >= 80 && (!v->wgmma || device->has_sm90a_code);
+  const int has_code = device->has_sm90a_code ? v->wgmma || SGEMM__WITH_MMA : !v->wgmma;
+  return has_code && v->shared <= device->shared_per_block && device->code_arch >= 80;
 }
 
 /* 1 if a call can have its epilogue applied by a second kernel. If the epilogue reads C and C is D, the first kernels

@@ -29,9 +29,9 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
    blocks,                                                                                                             \
    production,                                                                                                         \
    SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                               \
-   SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                            \
-   SGEMM__SMALL(stage, BM, BK),                                                                                        \
-   SGEMM__SMALL(stage, BN, BK)},
+   SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)) > 0,                                                        \
+   SGEMM__ANY_OP(stage, BM, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BK),                                               \
+   SGEMM__ANY_OP(stage, BN, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BK)},
       SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
   };
@@ -39,8 +39,9 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
 }
 
 /* The number of a variant's kernel for the ops of a call: its place in the variant's row of the kernel table. */
-static inline int sgemm__kernel_number(const sgemm_variant_info *v, int trans_a, int trans_b, int fused) {
-  return v->small_a ? trans_b : v->small_b ? trans_a : 4 * fused + 2 * trans_a + trans_b;
+static inline int sgemm__kernel_number(const sgemm_variant_info *v, int trans_a, int trans_b) {
+  const int a = !v->any_op_a && trans_a, b = !v->any_op_b && trans_b;
+  return v->any_op_a || v->any_op_b ? a + b : 2 * a + b;
 }
 
 static inline const sgemm_tensor_variant_info *sgemm__tensor_variant_get(sgemm_tensor_variant tensor) {

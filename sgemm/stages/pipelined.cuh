@@ -234,6 +234,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   SGEMM__RULE(SGEMM__COPIES_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)) &&                                 \
                   SGEMM__COPIES_EVENLY(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),                               \
               "all threads have equally many copies of a tile, or one access of all threads covers it", name)          \
+  SGEMM__RULE(elements == 0 || SGEMM__ELEMENTS_EVENLY(BM, BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),            \
+              "with single elements an access of all threads brings all k of 4, 8, 16 or 32 rows or columns", name)    \
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, cluster_k, BM, BN, BK, bufs, slice_k) <= 227 * 1024,                              \
               "shared memory of a block is at most 227 KiB", name)
 /* 1 if each copy of all threads covers full rows of a tile of MN x BK: 8 consecutive k of a row by copies of 1 element,
@@ -241,6 +243,10 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 #define SGEMM__COPIES_EVENLY(MN, BK, threads)                                                                          \
   (SGEMM__DIVIDES(threads, (MN) * (BK)) && SGEMM__DIVIDES((threads) / 8, MN) &&                                        \
    SGEMM__DIVIDES((threads)*4, (MN) * (BK)) && SGEMM__DIVIDES((threads)*4, MN))
+/* 1 if an access of single elements by all threads brings all k of as many rows, see sgemm__element_loader_of(). */
+#define SGEMM__ELEMENTS_EVENLY(BM, BN, BK, threads)                                                                    \
+  ((threads) % (4 * (BK)) == 0 && 32 % ((threads) / (BK)) == 0 && (BM) % ((threads) / (BK)) == 0 &&                    \
+   (BN) % ((threads) / (BK)) == 0)
 #define SGEMM__RULES_async(name) SGEMM__RULES_PIPELINED(name)
 /* sgemm__store_pipelined() sums over a cluster in sgemm__reduce_and_store() alone, which adds sliced-K groups by
    vectors of 4 results. */

@@ -138,7 +138,7 @@ SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shap
   descriptor->cols = partial ? s->BN : tile.cols;
   descriptor->steps = unit->iterations * (s->BK / (s->slice_k / 4) / SGEMM__BOX) -
                       sgemm__skips_last_half(args, s, unit);
-  descriptor->full = partial || (!s->fused && sgemm__is_full_tile(p, s, &tile));
+  descriptor->full = partial || (!(s->fused && p->applies_epilogue) && sgemm__is_full_tile(p, s, &tile));
   if (s->fused)
     descriptor->col = (int)at.col * s->BN;
 }

@@ -33,7 +33,9 @@ SGEMM__DEVICE void sgemm__store_unit(const sgemm__tma_args *args, const sgemm__s
   tile.C = p->C + descriptor->offset;
   tile.rows = descriptor->rows;
   tile.cols = descriptor->cols;
-  if (s->fused && p->epilogue.vec_n != NULL)
+  /* The test of slice_k changes no result. With it ptxas keeps the order of instructions in the main loop of the
+     variants with slice_k = 4 (docs/notebook/compile_time.md, "Epilogues in the kernels of plain calls"). */
+  if (s->fused && (s->slice_k > 4 || p->applies_epilogue) && p->epilogue.vec_n != NULL)
     out.epilogue.vec_n += descriptor->col;
   if (descriptor->partial) {
     tile.C = args->partials + descriptor->offset;

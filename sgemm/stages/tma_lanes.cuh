@@ -158,7 +158,7 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
   const int exchanges = s->a_k_major && SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k) == 256;
   const int aligned = (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
   int i, v;
-  if (!s->fused && p->beta != 0.0f) {
+  if (p->beta != 0.0f) {
     const sgemm__args sums = sgemm__unscaled(p);
     SGEMM__UNROLL
     for (i = 0; i < count * 4; i++)
