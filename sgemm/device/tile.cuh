@@ -12,7 +12,7 @@ typedef struct sgemm__shape {
   int a_k_major;       /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
   int fused;           /* 1: the results go through the call's epilogue */
-  int elements;        /* 1: a pipeline copies single elements alone, see sgemm__copy_elements() */
+  int elements;        /* not 0: a pipeline copies single elements alone, see sgemm__copy_elements() */
   int small_a;         /* 1: a pipeline copies A by single elements, see SGEMM__IS_SMALL */
   int small_b;         /* 1: a pipeline copies B so */
 } sgemm__shape;
