@@ -57,7 +57,7 @@ static const problem problems[] = {
   {"split-K",               ROW, SGEMM_N, SGEMM_T, SGEMM_STRICT,       90,  70, 2100, 1, 0, 2,
    SGEMM_splitk_64x64x16_8x4, 1, 5, 0, STRICT},
   {"clusters",              ROW, SGEMM_T, SGEMM_N, SGEMM_STRICT,       90,  70, 2100, 1, 0, 0,
-   SGEMM_splitk_32x32x64_4x4, 4, 1, 0, STRICT},
+   SGEMM_splitk_16x32x128_4x4, 4, 1, 0, STRICT},
   {"tma",                   ROW, SGEMM_N, SGEMM_T, SGEMM_STRICT,      300, 260,  200, 1, 4, 0,
    SGEMM_tma_64x64x32_16x8, 1, 1, 0, STRICT},
   {"tma, few rows",         ROW, SGEMM_N, SGEMM_T, SGEMM_STRICT,       20, 600,  300, 1, 4, 0,

@@ -146,8 +146,7 @@ typedef struct sgemm__grid {
   X(PACK,            sgemm_pack,            sgemm__pack_args)                                                          \
   X(REDUCE_STREAM_K, sgemm_reduce_stream_k, sgemm__tma_args)                                                           \
   X(APPLY_EPILOGUE,  sgemm_apply_epilogue,  sgemm__args)                                                               \
-  X(REDUCE_ROWS,     sgemm_reduce_rows,     sgemm__reduction_args)                                                     \
-  X(REDUCE_COLUMNS,  sgemm_reduce_columns,  sgemm__reduction_args)                                                     \
+  X(REDUCE_SLAB,     sgemm_reduce_slab,     sgemm__reduction_args)                                                     \
   X(REDUCE_PARTS,    sgemm_reduce_parts,    sgemm__reduction_args)                                                     \
   X(REDUCE_DIRECT,   sgemm_reduce_direct,   sgemm__reduction_args)
 // clang-format on

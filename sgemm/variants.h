@@ -124,7 +124,7 @@
   X(splitk,           64, 128, 16,  8,  8,  32,  64, 4, 3, 2, 1,89, "about one tile an SM at 1024 x 1024")             \
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2,89, "about two tiles an SM at 1024 x 1024")            \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2,89, "about one tile an SM at 512 x 512")               \
-  X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2, 1, "the smallest results")                            \
+  X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2,89, "the smallest results")                            \
   X(splitk,           64,  64, 16,  8,  4,  32,  32, 4, 4, 2, 2, 1, "long k, any alignment: copies among FMAs")        \
   X(splitk,           32,  64, 16,  8,  4,  32,  32, 4, 4, 2, 4, 1, "long k, smaller results, any alignment")          \
   X(splitk,           32,  32, 32,  4,  4,  16,  32, 4, 4, 4, 2, 1, "long k, the smallest results, any alignment")     \

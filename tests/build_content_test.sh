@@ -38,7 +38,7 @@ kernels() {
     }
     END {
       print "sgemm_apply_epilogue"; print "sgemm_reduce_split_k"; print "sgemm_pack"; print "sgemm_reduce_stream_k"
-      print "sgemm_reduce_rows"; print "sgemm_reduce_columns"; print "sgemm_reduce_parts"; print "sgemm_reduce_direct"
+      print "sgemm_reduce_slab"; print "sgemm_reduce_parts"; print "sgemm_reduce_direct"
     }' "$work/rows" | sort
 }
 

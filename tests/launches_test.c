@@ -228,13 +228,13 @@ Test(launches, one_kernel) {
 
 Test(launches, split_k_and_clusters) {
   fixture f = fixture_of(SGEMM_T, SGEMM_N, 33, 65, 300);
-  sgemm_plan plan = plan_of(SGEMM_splitk_32x32x64_4x4, &f);
+  sgemm_plan plan = plan_of(SGEMM_splitk_16x32x128_4x4, &f);
   f.p.beta = 2.0f;
   plan.cluster_k = 2;
-  compare(&f, &plan, "sgemm_splitk_32x32x64_4x4_tn");
+  compare(&f, &plan, "sgemm_splitk_16x32x128_4x4_tn");
   plan.cluster_k = 1;
   plan.split_k = 3;
-  compare(&f, &plan, "sgemm_splitk_32x32x64_4x4_tn sgemm_reduce_split_k");
+  compare(&f, &plan, "sgemm_splitk_16x32x128_4x4_tn sgemm_reduce_split_k");
   fixture_free(&f);
 }
 

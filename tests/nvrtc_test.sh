@@ -71,7 +71,7 @@ compiled() {
     fail "$1" "$(why)"
   fi
 }
-common="sgemm_apply_epilogue sgemm_pack sgemm_reduce_columns sgemm_reduce_direct sgemm_reduce_parts sgemm_reduce_rows"
+common="sgemm_apply_epilogue sgemm_pack sgemm_reduce_direct sgemm_reduce_parts sgemm_reduce_slab"
 common+=" sgemm_reduce_split_k sgemm_reduce_stream_k"
 compiled "one stage" "$common sgemm_tiled_16x16x16_1x1 sgemm_tiled_32x32x32_1x1" --gpu-architecture=compute_90 \
   -DSGEMM_STAGE=tiled

@@ -36,6 +36,12 @@ static inline void sgemm__copy(float *shared, const float *p, int inside) {
   sgemm__cpu_issue_copy(shared, p, inside ? 1 : 0);
 }
 
+static inline void sgemm__copy_single4(float *shared, const float *p, int step, int exist) {
+  int v;
+  for (v = 0; v < 4; v++)
+    sgemm__copy(shared + v * step, p + v * step, v * step < exist);
+}
+
 static inline void sgemm__copy4(float *shared, const float *p) {
   sgemm__cpu_check_aligned(p);
   sgemm__cpu_check_aligned(shared);

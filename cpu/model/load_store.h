@@ -25,6 +25,18 @@ static inline void sgemm__store_global(float *p, float x) {
   *p = sgemm__cpu_canonical_nan(x);
 }
 
+static inline void sgemm__load_first4(float *r, const float *p, int exist) {
+  int v;
+  for (v = 0; v < 4 && v < exist; v++)
+    r[v] = sgemm__load_global(p + v);
+}
+
+static inline void sgemm__store_first4(float *p, const float *r, int step, int exist) {
+  int v;
+  for (v = 0; v < 4 && v * step < exist; v++)
+    sgemm__store_global(p + v * step, r[v]);
+}
+
 static inline void sgemm__store_global2(float *p, float x, float y) {
   sgemm__cpu_check_waited();
   if ((uintptr_t)p % 8 != 0)
@@ -32,6 +44,17 @@ static inline void sgemm__store_global2(float *p, float x, float y) {
   sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 2);
   p[0] = x;
   p[1] = y;
+}
+
+static inline void sgemm__load_first2(float *r, const float *p, int exist) {
+  sgemm__load_first4(r, p, exist < 2 ? exist : 2);
+}
+
+static inline void sgemm__store_first2(float *p, const float *r, int pairs, int exist) {
+  if (pairs && exist > 1)
+    sgemm__store_global2(p, r[0], r[1]);
+  else
+    sgemm__store_first4(p, r, 1, exist < 2 ? exist : 2);
 }
 
 static inline void sgemm__load_global4(float *r, const float *p) {
@@ -85,6 +108,12 @@ static inline void sgemm__store_shared4(float *p, const float *r) {
   sgemm__cpu_check_aligned(p);
   sgemm__count_access(SGEMM__COUNT_STORE_SHARED, p, 4);
   memcpy(p, r, 16);
+}
+
+static inline void sgemm__store_shared16(float *p, const float *r) {
+  int i;
+  for (i = 0; i < 16; i += 4)
+    sgemm__store_shared4(p + i, r + i);
 }
 
 static inline void sgemm__or_shared(uint32_t *p, uint32_t bits) { *p |= bits; }

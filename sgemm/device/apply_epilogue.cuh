@@ -61,30 +61,25 @@ SGEMM__DEVICE void sgemm__evaluate(int epilogue, int mark, int width, sgemm__epi
   }
 }
 
-/* Loads and stores the first `exist` of `width` consecutive elements; 0 or negative: none. width is a literal. */
+/* Loads and stores the first `exist` of `width` consecutive elements; 0 or negative: none. width: the literal 1 or
+   4. */
 SGEMM__DEVICE void sgemm__load_values(float *r, const float *p, int width, int exist) {
-  int v;
-  if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0) {
+  if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0)
     sgemm__load_result4(r, p);
-  } else {
-    SGEMM__UNROLL
-    for (v = 0; v < width; v++)
-      if (v < exist)
-        r[v] = sgemm__load_result(p + v);
-  }
+  else if (width == 4)
+    sgemm__load_first4(r, p, exist);
+  else if (exist > 0)
+    r[0] = sgemm__load_result(p);
   sgemm__converge();
 }
 
 SGEMM__DEVICE void sgemm__store_values(float *p, const float *r, int width, int exist) {
-  int v;
-  if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0) {
+  if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0)
     sgemm__store_global4(p, r);
-  } else {
-    SGEMM__UNROLL
-    for (v = 0; v < width; v++)
-      if (v < exist)
-        sgemm__store_global(p + v, r[v]);
-  }
+  else if (width == 4)
+    sgemm__store_first4(p, r, 1, exist);
+  else if (exist > 0)
+    sgemm__store_global(p, r[0]);
   sgemm__converge();
 }
 

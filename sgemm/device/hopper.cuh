@@ -120,6 +120,17 @@ SGEMM__DEVICE void sgemm__load_shared4_at(float *r, sgemm__address p) {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]) : "r"(p));
 }
 
+/* Stores 16 floats as four vectors, in one statement, which takes nvcc less time than four (PTX ISA, "st"). */
+SGEMM__DEVICE void sgemm__store_shared16(float *p, const float *r) {
+  asm volatile(
+      "st.shared.v4.f32 [%16], {%0, %1, %2, %3};\nst.shared.v4.f32 [%16 + 16], {%4, %5, %6, %7};\n"
+      "st.shared.v4.f32 [%16 + 32], {%8, %9, %10, %11};\nst.shared.v4.f32 [%16 + 48], {%12, %13, %14, %15};" ::"f"(
+          r[0]),
+      "f"(r[1]), "f"(r[2]), "f"(r[3]), "f"(r[4]), "f"(r[5]), "f"(r[6]), "f"(r[7]), "f"(r[8]), "f"(r[9]), "f"(r[10]),
+      "f"(r[11]), "f"(r[12]), "f"(r[13]), "f"(r[14]), "f"(r[15]), "r"(sgemm__shared_address(p))
+      : "memory");
+}
+
 /* Loads 4 * vectors floats per lane from shared memory with the exchange of ldmatrix (PTX ISA, "ldmatrix"): each
    instruction reads four matrices of 8 rows x 16 bytes. Lane 8i + g, i < 4, g < 8, passes the address p of row g of
    matrix i, a float4. Lane 4g + q, q < 4, receives element q of that row in register i. From one instruction to the

@@ -183,15 +183,16 @@ SGEMM__DEVICE int sgemm__row_lanes_back(int lanes) {
   return lanes == 1 ? 0 : sgemm__opaque(3 * (sgemm__thread() % lanes));
 }
 
-/* Issues the thread's cp.async copies of the next tile from global to shared memory. The k < k_left of the tile exist;
-   elements outside of the matrix become zeros. Full tiles need no tests. At an edge, copies have 16 bytes if rows start
-   at multiples of 16 bytes and the contiguous dimension ends at a multiple of 4, so that no float4 crosses the edge. */
-SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader *l, int64_t k_left) {
+/* Issues the thread's cp.async copies of the next tile from global to shared memory. exist: number of the tile's k that
+   exist, 1 to BK. Elements outside of the matrix become zeros. Full tiles need no tests. At an edge, copies have 16
+   bytes if rows start at multiples of 16 bytes and the contiguous dimension ends at a multiple of 4, so that no float4
+   crosses the edge. */
+SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader *l, int exist) {
   const int elements = l->MN * l->BK, per_access = l->threads * l->V; /* in the tile; in one access of all threads */
   const int count = (elements + per_access - 1) / per_access;
-  int i, v;
+  int i;
   if (elements >= per_access || sgemm__thread() * l->V < elements) { /* this thread copies some */
-    if (l->vectors && l->limit == l->MN && k_left >= l->BK) {
+    if (l->vectors && l->limit == l->MN && exist >= l->BK) {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
@@ -202,13 +203,13 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
         else
           sgemm__copy(to, p, 1);
       }
-    } else if (l->V == 4 && l->vectors && (l->k_major ? k_left : l->limit) % 4 == 0) {
+    } else if (l->V == 4 && l->vectors && (l->k_major ? exist : l->limit) % 4 == 0) {
       SGEMM__UNROLL
       for (i = 0; i < count; i++) {
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
         const float *p = l->next + mn * l->stride_mn + k * l->stride_k;
         float *to = shared + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
-        sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < k_left);
+        sgemm__copy4_if(to, p, l->mn + mn < l->limit && l->k + k < exist);
       }
     } else {
       /* Single elements. With BK = 8 neighbours gained nothing (docs/notebook/selection.md, "17 to 256 rows or
@@ -219,11 +220,12 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
         const int mn = sgemm__step_mn(l, i), k = sgemm__step_k(l, i);
         const float *p = l->next - back + mn * l->stride_mn + k * l->stride_k;
         float *to = shared - back + sgemm__shared_offset(l->MN, l->BK, k_vectors, l->mn + mn, l->k + k);
-        SGEMM__UNROLL
-        for (v = 0; v < l->V; v++)
-          sgemm__copy(to + v * lanes, p + v * lanes,
-                      l->mn - back + mn + (l->k_major ? 0 : v * lanes) < l->limit &&
-                          l->k + k + (l->k_major ? v : 0) < k_left);
+        if (l->V == 1)
+          sgemm__copy(to, p, l->mn + mn < l->limit && l->k + k < exist);
+        else if (l->k_major)
+          sgemm__copy_single4(to, p, 1, l->mn + mn < l->limit ? exist - l->k - k : 0);
+        else
+          sgemm__copy_single4(to, p, lanes, l->k + k < exist ? l->limit + back - l->mn - mn : 0);
       }
     }
   }
@@ -233,14 +235,14 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
 
 /* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros. The
    code has no branches, so that ptxas issues the copies among the FMAs of the step that follows. */
-SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int64_t k_left) {
-  const int rows = SGEMM__ROWS_OF_ACCESS(l->BK, l->threads), exist = l->k < k_left ? l->limit - l->mn : 0;
+SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int exist) {
+  const int rows = SGEMM__ROWS_OF_ACCESS(l->BK, l->threads), inside = l->k < exist ? l->limit - l->mn : 0;
   const float *p = l->next;
   float *to = shared + sgemm__shared_offset(l->MN, l->BK, 0, l->mn, l->k);
   int i;
   SGEMM__UNROLL
   for (i = 0; i < l->MN; i += rows, p += rows * l->stride_mn)
-    sgemm__copy(to + i, p, i < exist);
+    sgemm__copy(to + i, p, i < inside);
   sgemm__converge();
   l->next += l->BK * l->stride_k;
 }

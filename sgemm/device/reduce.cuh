@@ -19,12 +19,10 @@ SGEMM__DEVICE int sgemm__slice_offset(const sgemm__shape *s, const sgemm__k_spli
   return ((vector * s->slice_k + slice) * slice_threads + split->slice_thread) * 4;
 }
 
-/* Sums an output vector of 4 results over the sliced-K groups, group 0 first. Without a cluster the sum goes to C. In a
-   cluster it replaces the vector of group 0 in shared memory. */
-SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                        const sgemm__tile_position *at, const sgemm__thread_tile *own,
-                                        const sgemm__k_split *split, float *shared, int vector) {
-  float sum[4], r[4];
+/* sum <- the sum of an output vector of 4 results over the sliced-K groups, group 0 first. */
+SGEMM__DEVICE void sgemm__sum_slices(const sgemm__shape *s, const sgemm__k_split *split, const float *shared,
+                                     int vector, float *sum) {
+  float r[4];
   int slice, v;
   sgemm__load_shared4(sum, shared + sgemm__slice_offset(s, split, vector, 0));
   SGEMM__UNROLL
@@ -34,51 +32,84 @@ SGEMM__DEVICE void sgemm__reduce_slices(const sgemm__args *p, const sgemm__shape
     for (v = 0; v < 4; v++)
       sum[v] += r[v];
   }
-  if (split->cluster_k > 1)
-    sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, 0), sum);
-  else
-    sgemm__store_thread_results(p, s, s->fused, tile, at, own, vector, sum);
+}
+
+/* sum <- the sum of an output vector over the blocks of the cluster, rank 0 first. own: the block's sum of the vector
+   in shared memory. */
+SGEMM__DEVICE void sgemm__sum_blocks(const sgemm__k_split *split, const float *own, float *sum) {
+  float r[4];
+  uint32_t rank;
+  int v;
+  sgemm__load_cluster4(sum, own, 0);
+  for (rank = 1; rank < split->cluster_k; rank++) {
+    sgemm__load_cluster4(r, own, rank);
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      sum[v] += r[v];
+  }
+}
+
+/* 1 if this block of the cluster adds and stores an output vector. */
+SGEMM__DEVICE int sgemm__is_own_vector(const sgemm__shape *s, const sgemm__k_split *split, int vector) {
+  return (uint32_t)(vector / s->slice_k + vector) % split->cluster_k == split->cluster_rank;
 }
 
 /* Sums the results over the sliced-K groups and then over the blocks of the cluster, and stores them to C. The sums use
    slice_k * BM * BN floats of shared memory, in place of tiles that have been multiplied. One sliced-K group sums each
-   output vector; with more groups than vectors, every slice_stride-th group sums one. Then one block of the cluster
-   sums each output vector. The loops are not unrolled: their code runs once, and instruction-cache misses cost more
-   than its execution (docs/notebook/tile_ends.md, "The ends of tiles"). */
+   output vector; with more groups than vectors, every slice_stride-th group sums one. In a cluster these sums go to
+   shared memory, in place of the vectors of group 0, and one block sums each output vector.
+     Variants with as many groups as vectors have code with one store. In the others the loops are not unrolled: their
+   code runs once, and instruction-cache misses cost more than its execution (docs/notebook/tile_ends.md, "The ends of
+   tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                            const sgemm__tile_position *at, const sgemm__thread_tile *own,
                                            const sgemm__k_split *split, float *shared, const float *acc) {
   const int vectors = s->TM * s->TN / 4, slice_stride = s->slice_k > vectors ? s->slice_k / vectors : 1;
   const int first = split->slice % slice_stride == 0 ? split->slice / slice_stride : vectors;
   const int step = s->slice_k / slice_stride;
-  float sum[4], r[4];
-  int vector, v;
-  uint32_t rank;
+  float sum[4];
+  int vector;
   sgemm__barrier(); /* all threads have read the last tile, and what an unconditional prefetch loads */
   SGEMM__UNROLL
   for (vector = 0; vector < vectors; vector++)
     sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, split->slice), acc + vector * 4);
   sgemm__barrier();
-  SGEMM__UNROLL_BY(1)
-  for (vector = first; vector < vectors; vector += step)
-    sgemm__reduce_slices(p, s, tile, at, own, split, shared, vector);
-  if (split->cluster_k > 1) {
-    sgemm__cluster_barrier();
+  if (step == vectors) {
+    int stores = first < vectors;
+    if (stores)
+      sgemm__sum_slices(s, split, shared, first, sum);
+    if (split->cluster_k > 1) {
+      if (stores)
+        sgemm__store_shared4(shared + sgemm__slice_offset(s, split, first, 0), sum);
+      sgemm__cluster_barrier();
+      stores &= sgemm__is_own_vector(s, split, first);
+      if (stores)
+        sgemm__sum_blocks(split, shared + sgemm__slice_offset(s, split, first, 0), sum);
+    }
+    if (stores)
+      sgemm__store_thread_results(p, s, s->fused, tile, at, own, first, sum);
+  } else {
     SGEMM__UNROLL_BY(1)
     for (vector = first; vector < vectors; vector += step) {
-      if ((uint32_t)(vector / s->slice_k + vector) % split->cluster_k == split->cluster_rank) {
-        sgemm__load_cluster4(sum, shared + sgemm__slice_offset(s, split, vector, 0), 0);
-        for (rank = 1; rank < split->cluster_k; rank++) {
-          sgemm__load_cluster4(r, shared + sgemm__slice_offset(s, split, vector, 0), rank);
-          SGEMM__UNROLL
-          for (v = 0; v < 4; v++)
-            sum[v] += r[v];
-        }
+      sgemm__sum_slices(s, split, shared, vector, sum);
+      if (split->cluster_k > 1)
+        sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, 0), sum);
+      else
         sgemm__store_thread_results(p, s, s->fused, tile, at, own, vector, sum);
+    }
+    if (split->cluster_k > 1) {
+      sgemm__cluster_barrier();
+      SGEMM__UNROLL_BY(1)
+      for (vector = first; vector < vectors; vector += step) {
+        if (sgemm__is_own_vector(s, split, vector)) {
+          sgemm__sum_blocks(split, shared + sgemm__slice_offset(s, split, vector, 0), sum);
+          sgemm__store_thread_results(p, s, s->fused, tile, at, own, vector, sum);
+        }
       }
     }
-    sgemm__cluster_barrier(); /* no block exits while others read its shared memory */
   }
+  if (split->cluster_k > 1)
+    sgemm__cluster_barrier(); /* no block exits while others read its shared memory */
 }
 
 /* Adds the 4 registers of lane ^ mask to r. All lanes of a warp call it; both lanes get the sum. */

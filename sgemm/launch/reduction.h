@@ -248,8 +248,8 @@ static inline sgemm_status sgemm__run_slab(const sgemm__reduction *c, const sgem
     const int64_t kept = c->along_n ? t->row - first_row : 0;
     sgemm__set_partials(&args, s, memory, kept);
   }
-  return sgemm__emit(c->along_n ? SGEMM__REDUCE_ROWS : SGEMM__REDUCE_COLUMNS, 0,
-                     sgemm__grid_of(blocks, t->matrices, SGEMM__REDUCTION_THREADS, 0), &args, to);
+  return sgemm__emit(SGEMM__REDUCE_SLAB, 0, sgemm__grid_of(blocks, t->matrices, SGEMM__REDUCTION_THREADS, 0), &args,
+                     to);
 }
 
 /* Combines the partial values of a block of rows or of columns, which t describes, to results. */

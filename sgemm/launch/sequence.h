@@ -89,11 +89,13 @@ static inline int sgemm__kernel_number_of(const sgemm_variant_info *v, const sge
 
 /* ---- Stages without TMA ------------------------------------------------------------------------------------------ */
 
-/* 1 if the grids of the launches of sgemm__run_tiles() fit. */
+/* 1 if the grids of the launches of sgemm__run_tiles() fit, and a pipeline has fewer than 2^30 steps, so that
+   its numbers of steps are ints. */
 static inline int sgemm__tiles_fit(const sgemm_plan *plan, const sgemm__args *args) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const double tiles = (double)sgemm__ceil_div(args->m, v->BM) * (double)sgemm__ceil_div(args->n, v->BN);
   return sgemm__grid_fits(tiles * plan->cluster_k * plan->split_k, args->batch) &&
+         (v->bufs < 3 || sgemm__ceil_div(args->k, v->BK) < (int64_t)1 << 30) &&
          (plan->split_k == 1 || sgemm__grid_fits(sgemm__reduce_blocks(args), 0)) &&
          (!sgemm__applies_after(plan, args) || sgemm__grid_fits(sgemm__apply_blocks(args), 0));
 }

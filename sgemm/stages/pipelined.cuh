@@ -27,21 +27,24 @@ SGEMM__DEVICE int sgemm__fragment_offset(int T, int k_vectors, int k) {
 /* The pipeline of a block: its copies, and where it stands. */
 typedef struct sgemm__pipeline {
   sgemm__loader load_a, load_b;
-  float *from, *into;          /* the buffer that is multiplied, and the one that is filled next */
-  int64_t k_left, copy_k_left; /* k to multiply, and k to copy */
+  float *from, *into;      /* the buffer that is multiplied, and the one that is filled next */
+  int tiles_left, to_copy; /* tiles to multiply, and tiles to copy; 0 or negative: none */
+  int last_k;              /* k of the last tile: 1 to BK */
 } sgemm__pipeline;
 
 /* Issues the thread's copies of the next tiles of A and B, and commits them as one group. Beyond the last tile the
    group is empty, so that sgemm__copy_wait() counts one group for each tile to the end. */
 SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, sgemm__pipeline *x) {
   float *into_a = x->into, *into_b = x->into + SGEMM__PIPELINE_A_FLOATS(s);
-  if (s->elements && x->copy_k_left > 0) {
-    sgemm__copy_elements(into_a, &x->load_a, x->copy_k_left);
-    sgemm__copy_elements(into_b, &x->load_b, x->copy_k_left);
-  } else if (x->copy_k_left > 0) {
-    sgemm__copy_tile(into_a, SGEMM__A_K_VECTORS(s), &x->load_a, x->copy_k_left);
-    sgemm__copy_tile(into_b, SGEMM__B_K_VECTORS(s), &x->load_b, x->copy_k_left);
+  const int exist = x->to_copy > 1 ? s->BK : x->last_k;
+  if (s->elements && x->to_copy > 0) {
+    sgemm__copy_elements(into_a, &x->load_a, exist);
+    sgemm__copy_elements(into_b, &x->load_b, exist);
+  } else if (x->to_copy > 0) {
+    sgemm__copy_tile(into_a, SGEMM__A_K_VECTORS(s), &x->load_a, exist);
+    sgemm__copy_tile(into_b, SGEMM__B_K_VECTORS(s), &x->load_b, exist);
   }
+  x->to_copy--;
   sgemm__copy_commit();
 }
 
@@ -97,7 +100,7 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
       sgemm__barrier();
       x->from = sgemm__buffer_after(s, shared, x->from);
     }
-    if (prefetch || next > 0 || x->k_left > s->BK)
+    if (prefetch || next > 0 || x->tiles_left > 1)
       sgemm__load_step(a, b, s, own, x->from, first_k, next);
     if (step == 0 && s->elements && copies) {
       sgemm__copy_tiles(s, x);
@@ -107,8 +110,7 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
     }
     sgemm__multiply_step(acc, a, b, s, step);
   }
-  x->k_left -= s->BK;
-  x->copy_k_left -= s->BK;
+  x->tiles_left--;
 }
 
 /* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. number: the
@@ -161,14 +163,16 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   const uint32_t partition_blocks = p->tiles_m * p->tiles_n * cluster_k, block = sgemm__block_x();
   const uint32_t partition = block < partition_blocks ? 0 : block / partition_blocks;
   const uint32_t block_in_partition = block - partition * partition_blocks;
-  const int64_t partition_end = p->k - partition * args->k_per_split < args->k_per_split
-                                    ? p->k
-                                    : (partition + 1) * args->k_per_split;
-  const int64_t partition_steps = (partition_end - partition * args->k_per_split + s->BK - 1) / s->BK;
-  const int64_t k_of_rank = (cluster_k > 1 ? (partition_steps + cluster_k - 1) / cluster_k : partition_steps) * s->BK;
-  const int64_t begin = partition * args->k_per_split + cluster_rank * k_of_rank; /* first k of the block */
+  const int steps = (int)((p->k + s->BK - 1) / s->BK), steps_per_split = (int)((args->k_per_split + s->BK - 1) / s->BK);
+  const int begin_of_partition = (int)partition * steps_per_split,
+            partition_steps = begin_of_partition < steps ? sgemm__clip(steps - begin_of_partition, steps_per_split) : 0;
+  const int steps_of_rank = cluster_k > 1 ? (int)(((uint32_t)partition_steps + cluster_k - 1) / cluster_k)
+                                          : partition_steps;
+  const int skipped = (int)cluster_rank * steps_of_rank, begin = begin_of_partition + skipped; /* first step */
   const sgemm__thread_tile own = sgemm__thread_tile_of(s);
-  const int first_k = split.slice * (s->BK / s->slice_k); /* first k of each tile for the sliced-K group */
+  /* First k of each tile for the sliced-K group. sgemm__opaque(): without it ptxas 13.0.88 leaves out the wait for a
+     load of a fragment in one kernel (docs/notebook/compile_time.md, "A fault of ptxas"). */
+  const int first_k = (s->slice_k > 1 ? sgemm__opaque(split.slice) : split.slice) * (s->BK / s->slice_k);
   const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
   /* Unconditional prefetch: after the last tile a step loads fragments that are not multiplied. With a branch around
      these loads no FMAs would cover their latency. Variants with 8 x 8 results per thread and BK = 16, and tall tiles
@@ -181,11 +185,12 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   sgemm__pipeline x;
   int i;
   x.load_a = sgemm__copy_loader_of(s, s->small_a, SGEMM__A_K_VECTORS(s), s->BM, s->a_k_major,
-                                   tile.A + begin * (s->a_k_major ? 1 : p->lda), p->lda, tile.rows);
+                                   tile.A + (int64_t)begin * s->BK * (s->a_k_major ? 1 : p->lda), p->lda, tile.rows);
   x.load_b = sgemm__copy_loader_of(s, s->small_b, SGEMM__B_K_VECTORS(s), s->BN, s->b_k_major,
-                                   tile.B + begin * (s->b_k_major ? 1 : p->ldb), p->ldb, tile.cols);
+                                   tile.B + (int64_t)begin * s->BK * (s->b_k_major ? 1 : p->ldb), p->ldb, tile.cols);
   x.from = x.into = shared;
-  x.k_left = x.copy_k_left = (begin + k_of_rank < partition_end ? begin + k_of_rank : partition_end) - begin;
+  x.tiles_left = x.to_copy = sgemm__clip(partition_steps - skipped, steps_of_rank);
+  x.last_k = begin + x.to_copy == steps ? (int)(p->k - (int64_t)(steps - 1) * s->BK) : s->BK;
   /* Accumulators. */
   SGEMM__UNROLL
   for (i = 0; i < SGEMM__ACCUMULATOR_SETS(s->slice_k) * s->TM * s->TN; i++)
@@ -196,15 +201,15 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   if (!sgemm__has_work(p))
     return;
   SGEMM__UNROLL_BY(1)
-  for (i = 0; i < s->bufs - 1; i++, x.copy_k_left -= s->BK, x.into += buffer)
+  for (i = 0; i < s->bufs - 1; i++, x.into += buffer)
     sgemm__copy_tiles(s, &x);
   sgemm__copy_wait(s->bufs - 2);
   sgemm__barrier();
-  if (x.k_left > 0)
+  if (x.tiles_left > 0)
     sgemm__load_step(a, b, s, &own, x.from, first_k, 0);
-  while (s->elements && x.copy_k_left > 0)
+  while (s->elements && x.to_copy > 0)
     sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, 1);
-  while (x.k_left > 0)
+  while (x.tiles_left > 0)
     sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, 0);
   /* Epilogue. */
   sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);

@@ -1,5 +1,5 @@
-/* sgemm/stages/reduction.cuh: the kernels of reductions. sgemm_reduce_rows and sgemm_reduce_columns read a slab of sums
-   of products that the multiplication has left in the L2, apply the epilogue and reduce. sgemm_reduce_parts combines
+/* sgemm/stages/reduction.cuh: the kernels of reductions. sgemm_reduce_slab reads a slab of sums of products that the
+   multiplication has left in the L2, applies the epilogue and reduces rows or columns. sgemm_reduce_parts combines
    partial values. sgemm_reduce_direct multiplies too, for calls without a workspace. */
 #ifndef SGEMM_STAGES_REDUCTION_CUH
 #define SGEMM_STAGES_REDUCTION_CUH
@@ -150,9 +150,9 @@ SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *o
 /* Applies the epilogue to a vector of sums, stores D and aux where the call has them, and adds the elements to the
    partial values. number: that of the epilogue. */
 SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int number, uint32_t reads,
-                                        const sgemm__scalars *scalars, int along_n, const sgemm__result_vector *at,
+                                        const sgemm__scalars *scalars, const sgemm__result_vector *at,
                                         const float *sums, sgemm__reduction_thread *own) {
-  const int first = (int)(along_n ? at->col : at->row);
+  const int first = (int)(r->along_n ? at->col : at->row);
   float result[4] = {0.0f}, aux[4];
   int v;
   sgemm__evaluate_vector(&r->gemm, number, reads, scalars, 4, at, sums, result, aux);
@@ -168,7 +168,7 @@ SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int numb
                         ? 0.0f
                         : sgemm__float_of(r->reduction == SGEMM_REDUCTION_max ? 0xff800000u : 0x7f800000u);
   }
-  sgemm__add_elements(r->reduction, own, result, first, along_n);
+  sgemm__add_elements(r->reduction, own, result, first, r->along_n);
 }
 
 /* partial value 0 <- the value of a row, from the 4 of each thread of its row group; the order of the sums is fixed.
@@ -208,103 +208,91 @@ SGEMM__DEVICE void sgemm__combine_row_groups(const sgemm__reduction_args *r, sge
 }
 
 /* Combines the partial values of the block's threads and stores them. kept_index: the block's first row or column. */
-SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int along_n, int64_t matrix, int64_t part,
-                                      int64_t kept_index, sgemm__reduction_thread *own, float *shared, int threads) {
-  const int64_t at = kept_index + (along_n ? own->row_group : sgemm__thread());
+SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int64_t matrix, int64_t part, int64_t kept_index,
+                                      sgemm__reduction_thread *own, float *shared, int threads) {
+  const int64_t at = kept_index + (r->along_n ? own->row_group : sgemm__thread());
   sgemm__partial sum;
-  if (along_n)
+  if (r->along_n)
     sgemm__combine_row_threads(r, own);
   else
     sgemm__combine_row_groups(r, own, shared, threads);
   sum.value = own->value[0];
   sum.index = own->index[0] == SGEMM__NO_SLAB_INDEX ? SGEMM__NO_INDEX : r->first + own->index[0];
-  if (along_n ? own->row_thread == 0 && at < r->gemm.m : sgemm__thread() < 4 * own->row_threads && at < r->gemm.n)
+  if (r->along_n ? own->row_thread == 0 && at < r->gemm.m : sgemm__thread() < 4 * own->row_threads && at < r->gemm.n)
     sgemm__store_part(r, matrix, part, at, &sum);
 }
 
 /* ---- Reduce a slab ----------------------------------------------------------------------------------------------- */
 
-/* The thread's vector number i of the reduced direction, in the rows or columns of the block from kept_index on. */
-SGEMM__DEVICE sgemm__result_vector sgemm__slab_vector_at(const sgemm__args *p, int along_n, int64_t matrix,
-                                                         int64_t kept_index, const sgemm__reduction_thread *own,
-                                                         int i) {
-  const int col = along_n ? 4 * i : (int)kept_index + 4 * own->row_thread,
-            row = along_n ? (int)kept_index + own->row_group : i;
-  const int columns = (int)p->n - col;
-  sgemm__result_vector at;
-  at.matrix = matrix;
-  at.row = row;
-  at.col = col;
-  at.exist = row >= (int)p->m ? 0 : columns < 4 ? columns : 4;
-  return at;
-}
-
-/* Where a block's part of the reduced direction begins and ends, in vectors. */
+/* A block's part of the reduced direction: of the rows of its row groups, or of 4 columns for each thread of a row
+   group. */
 typedef struct sgemm__part {
   int64_t matrix, part, kept_index; /* kept_index: the first row or column */
-  int first, end;
+  int first, end;                   /* vectors of a row, or rows: first to end - 1 */
 } sgemm__part;
 
-SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, int along_n,
-                                         const sgemm__reduction_thread *own) {
-  const int length = (int)(along_n ? (r->gemm.n + 3) / 4 : r->gemm.m);
+SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, const sgemm__reduction_thread *own) {
+  const int length = (int)(r->along_n ? (r->gemm.n + 3) / 4 : r->gemm.m);
   sgemm__part t;
   t.matrix = sgemm__block_yz();
   t.part = sgemm__block_x() % (uint32_t)r->parts;
-  t.kept_index = (int64_t)(sgemm__block_x() / (uint32_t)r->parts) * (along_n ? own->row_groups : 4 * own->row_threads);
+  t.kept_index = (int64_t)(sgemm__block_x() / (uint32_t)r->parts) *
+                 (r->along_n ? own->row_groups : 4 * own->row_threads);
   t.first = (int)(t.part * r->per_part);
-  t.end = t.first + (int)r->per_part < length ? t.first + (int)r->per_part : length;
+  t.end = sgemm__clip(t.first + r->per_part, length);
   return t;
 }
 
-/* Reduces the thread's vectors of a part. number, reads, along_n: literals. The sums of the next vector are loaded
-   before those of this one are used. A slab's rows are whole vectors; columns beyond the last are loaded, not used. */
-SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number, uint32_t reads, int along_n,
-                                      const sgemm__part *t, sgemm__reduction_thread *own) {
+/* Reduces the thread's vectors of a part. number, reads: literals. The sums of the next vector are loaded before those
+   of this one are used. A slab's rows are whole vectors; columns beyond the last are loaded, not used. */
+SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number, uint32_t reads, const sgemm__part *t,
+                                      sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
   const sgemm__scalars scalars = sgemm__scalars_of(p);
-  const int step = along_n ? own->row_threads : own->row_groups;
-  const int64_t floats = along_n ? 4 * step : step * p->ldc; /* from a vector of the thread to its next */
-  int i = t->first + (along_n ? own->row_thread : own->row_group), v;
-  sgemm__result_vector at = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept_index, own, i);
-  const float *from = p->C + at.matrix * p->stride_c + at.row * p->ldc + at.col;
+  /* From a vector of the thread to its next: vectors of a row or rows, then rows, columns and floats of the slab. */
+  const int step = r->along_n ? own->row_threads : own->row_groups, down = r->along_n ? 0 : step,
+            right = r->along_n ? 4 * step : 0;
+  const int64_t floats = r->along_n ? right : down * p->ldc;
+  int i = t->first + (r->along_n ? own->row_thread : own->row_group), v;
+  int row = r->along_n ? (int)t->kept_index + own->row_group : i,
+      col = r->along_n ? 4 * i : (int)t->kept_index + 4 * own->row_thread;
+  const int exists = row < (int)p->m && col < (int)p->n; /* 0 for threads beyond the last row or column that is kept */
+  const int end = exists ? t->end : 0;
+  const float *from = p->C + t->matrix * p->stride_c + row * p->ldc + col;
   float sums[4] = {0.0f}, next[4] = {0.0f};
-  if (i < t->end && at.exist > 0)
+  if (i < end)
     sgemm__load_result4(sums, from);
   sgemm__converge();
-  for (; i < t->end; i += step) {
-    const sgemm__result_vector after = sgemm__slab_vector_at(p, along_n, t->matrix, t->kept_index, own, i + step);
+  for (; i < end; i += step, row += down, col += right) {
+    const sgemm__result_vector at = {t->matrix, row, col, sgemm__clip((int)p->n - col, 4)};
     from += floats;
-    if (i + step < t->end && after.exist > 0)
+    if (i + step < end)
       sgemm__load_result4(next, from);
     sgemm__converge();
-    if (at.exist > 0)
-      sgemm__reduce_vector(r, number, reads, &scalars, along_n, &at, sums, own);
-    at = after;
+    sgemm__reduce_vector(r, number, reads, &scalars, &at, sums, own);
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       sums[v] = next[v];
   }
 }
 
-/* A block reduces one part of the rows of its row groups, or of 4 columns for each thread of a row group. along_n: a
-   literal, 1 for rows. The loop is there for each epilogue, because one loop with all of them has four times the
-   instructions for an element, and the L2 delivers sums faster than they are issued. */
-SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, int along_n, float *shared, int threads) {
+/* A block reduces one part. The loop over its vectors is there for each epilogue, because one loop with all of them has
+   four times the instructions for an element, and the L2 delivers sums faster than they are issued. */
+SGEMM__DEVICE void sgemm__reduce_slab(const sgemm__reduction_args *r, float *shared, int threads) {
   sgemm__reduction_thread own = sgemm__reduction_thread_of(r, threads);
-  const sgemm__part t = sgemm__part_of(r, along_n, &own);
+  const sgemm__part t = sgemm__part_of(r, &own);
   sgemm__pdl_wait();
   if (t.matrix >= r->gemm.batch)
     return;
   switch (r->gemm.epilogue.number) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \
   case SGEMM_EPILOGUE_##name:                                                                                          \
-    sgemm__reduce_part(r, SGEMM_EPILOGUE_##name, SGEMM__MASK reads, along_n, &t, &own);                                \
+    sgemm__reduce_part(r, SGEMM_EPILOGUE_##name, SGEMM__MASK reads, &t, &own);                                         \
     break;
     SGEMM_EPILOGUES(SGEMM__X)
 #undef SGEMM__X
   }
-  sgemm__store_parts(r, along_n, t.matrix, t.part, t.kept_index, &own, shared, threads);
+  sgemm__store_parts(r, t.matrix, t.part, t.kept_index, &own, shared, threads);
 }
 
 /* ---- Combine parts ----------------------------------------------------------------------------------------------- */
@@ -405,22 +393,18 @@ SGEMM__DEVICE void sgemm__reduce_direct(const sgemm__reduction_args *r, float *o
       float vector[4];
       sgemm__load_shared4(vector, sums + tile_row * SGEMM__DIRECT_TILE + tile_col);
       if (at.exist > 0)
-        sgemm__reduce_vector(r, p->epilogue.number, p->epilogue.reads, &scalars, r->along_n, &at, vector, &own);
+        sgemm__reduce_vector(r, p->epilogue.number, p->epilogue.reads, &scalars, &at, vector, &own);
     }
     sgemm__barrier();
   }
-  sgemm__store_parts(r, r->along_n, matrix, 0, kept_index, &own, sums, threads);
+  sgemm__store_parts(r, matrix, 0, kept_index, &own, sums, threads);
 }
 
 /* ---- Kernels ----------------------------------------------------------------------------------------------------- */
 
-SGEMM__GLOBAL(sgemm_reduce_rows, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_args) {
-  sgemm__reduce_slab(&args, 1, NULL, SGEMM__REDUCTION_THREADS);
-}
-
-SGEMM__GLOBAL(sgemm_reduce_columns, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_args) {
+SGEMM__GLOBAL(sgemm_reduce_slab, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_args) {
   SGEMM__SHARED(shared, 8 * SGEMM__REDUCTION_THREADS);
-  sgemm__reduce_slab(&args, 0, shared, SGEMM__REDUCTION_THREADS);
+  sgemm__reduce_slab(&args, shared, SGEMM__REDUCTION_THREADS);
 }
 
 SGEMM__GLOBAL(sgemm_reduce_parts, SGEMM__REDUCTION_THREADS, 8, sgemm__reduction_args) {

@@ -101,27 +101,6 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, 
   return fallback_reason;
 }
 
-/* Loads a pair of consecutive elements of a row of C, the first in column col. Elements outside of C leave c
-   unchanged. */
-SGEMM__DEVICE void sgemm__load_pair(const sgemm__args *p, const float *C, int64_t col, float *c) {
-  if (col < p->n)
-    c[0] = sgemm__load_result(C);
-  if (col + 1 < p->n)
-    c[1] = sgemm__load_result(C + 1);
-}
-
-/* Stores a pair to C. Elements outside of C are not stored. pairs: 1 if n is even and pairs are aligned to 8 bytes. */
-SGEMM__DEVICE void sgemm__store_pair(const sgemm__args *p, float *C, int64_t col, int pairs, float x, float y) {
-  if (col < p->n && pairs)
-    sgemm__store_global2(C, x, y);
-  else {
-    if (col < p->n)
-      sgemm__store_global(C, x);
-    if (col + 1 < p->n)
-      sgemm__store_global(C + 1, y);
-  }
-}
-
 /* The position of the next k-block of a work unit in global memory. */
 typedef struct sgemm__k_block_source {
   int64_t k_block, end;             /* number of the next k-block; number of the last k-block of the unit, plus 1 */
@@ -193,41 +172,6 @@ SGEMM__DEVICE void sgemm__rescale(float *acc, int columns, const float *now, con
   }
 }
 
-/* C <- alpha * acc * block scale + beta * C for a thread's results in 16 rows and `columns` columns. Lane 4r + q owns
-   columns 2q and 2q + 1 of every 8, in rows r and r + 8 (PTX ISA, "Register Fragments and Shared Memory Matrix
-   Layouts"). C: address of the thread's first result, element (row, col). scales: B's last block scales, from that of
-   the thread's first column on, see sgemm__scale_offset(). full: 1 if all results lie inside C, pairs are aligned to 8
-   bytes and beta is 0. reads_c: 1 if beta is not 0. full and reads_c are literals. */
-SGEMM__DEVICE void sgemm__tensor_store_rows(const sgemm__tensor_args *args, float *C, int64_t row, int64_t col,
-                                            int columns, const float *scales, int full, int reads_c, const float *acc) {
-  const sgemm__args *p = &args->gemm;
-  const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)C % 8 == 0;
-  int g, j;
-  SGEMM__UNROLL
-  for (g = 0; g < columns / 16; g++) {
-    float scale[4];      /* block scales of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
-    float c[8] = {0.0f}; /* 4 pairs of C: rows r and r + 8, columns 2q and 2q + 8 */
-    sgemm__load_global4(scale, scales + g * 16);
-    if (reads_c) {
-      SGEMM__UNROLL
-      for (j = 0; j < 4; j++) /* four pairs are in flight before the first is used */
-        if (row + j / 2 * 8 < p->m)
-          sgemm__load_pair(p, C + j / 2 * 8 * p->ldc + g * 16 + j % 2 * 8, col + g * 16 + j % 2 * 8, c + j * 2);
-    }
-    SGEMM__UNROLL
-    for (j = 0; j < 4; j++) {
-      const int row_offset = j / 2 * 8, col_offset = g * 16 + j % 2 * 8;
-      const float *pair = acc + g * 8 + j % 2 * 4 + j / 2 * 2;
-      const float x = sgemm__epilogue(p, reads_c, pair[0] * scale[j % 2 * 2], c[j * 2]);
-      const float y = sgemm__epilogue(p, reads_c, pair[1] * scale[j % 2 * 2 + 1], c[j * 2 + 1]);
-      if (full)
-        sgemm__store_global2(C + row_offset * p->ldc + col_offset, x, y);
-      else if (row + row_offset < p->m)
-        sgemm__store_pair(p, C + row_offset * p->ldc + col_offset, col + col_offset, pairs, x, y);
-    }
-  }
-}
-
 /* A thread's results in a tile. Its first result is element (row, col) of the matrix. */
 typedef struct sgemm__tensor_results {
   int64_t row, col;
@@ -252,13 +196,32 @@ SGEMM__DEVICE sgemm__tensor_results sgemm__tensor_results_of(const sgemm__tensor
   return own;
 }
 
-/* Loads the block scales and the biases of a thread's 8 columns in the 32 from column `from` of the tile on. vec_n: the
-   element of the caller's vector for the thread's first column, or NULL. */
-SGEMM__DEVICE void sgemm__tensor_load_columns(const sgemm__args *p, const sgemm__tensor_results *own, int from,
-                                              const float *vec_n, float *scale, float *bias) {
+/* The fast store of a thread's results in 16 rows and `columns` columns: C <- alpha * acc * block scale. All results
+   lie inside C, pairs are aligned to 8 bytes and beta is 0. Lane 4r + q owns columns 2q and 2q + 1 of every 8, in rows
+   r and r + 8 (PTX ISA, "Register Fragments and Shared Memory Matrix Layouts"). */
+SGEMM__DEVICE void sgemm__tensor_store_full(const sgemm__args *p, const sgemm__tensor_results *own, int columns,
+                                            const float *acc) {
   int g, j;
   SGEMM__UNROLL
-  for (g = 0; g < 2; g++) {
+  for (g = 0; g < columns / 16; g++) {
+    float scale[4]; /* block scales of columns 2q, 2q + 1, 2q + 8, 2q + 9 */
+    sgemm__load_global4(scale, own->scales + g * 16);
+    SGEMM__UNROLL
+    for (j = 0; j < 4; j++) { /* 4 pairs: rows r and r + 8, columns 2q and 2q + 8 */
+      const float *pair = acc + g * 8 + j % 2 * 4 + j / 2 * 2, *own_scale = scale + j % 2 * 2;
+      sgemm__store_global2(own->C + j / 2 * 8 * p->ldc + g * 16 + j % 2 * 8, sgemm__scale(p, pair[0] * own_scale[0]),
+                           sgemm__scale(p, pair[1] * own_scale[1]));
+    }
+  }
+}
+
+/* Loads the block scales and the biases of a thread's columns in the `width` columns, 16 or 32, from column `from` of
+   the tile on. vec_n: the element of the caller's vector for the thread's first column, or NULL. */
+SGEMM__DEVICE void sgemm__tensor_load_columns(const sgemm__args *p, const sgemm__tensor_results *own, int from,
+                                              int width, const float *vec_n, float *scale, float *bias) {
+  int g, j;
+  SGEMM__UNROLL
+  for (g = 0; g < width / 16; g++) {
     sgemm__load_global4(scale + g * 4, own->scales + from + g * 16);
     SGEMM__UNROLL
     for (j = 0; j < 4; j++) {
@@ -268,62 +231,71 @@ SGEMM__DEVICE void sgemm__tensor_load_columns(const sgemm__args *p, const sgemm_
   }
 }
 
-/* sgemm__tensor_store() through the epilogue of a call that sgemm__in_registers() describes. Each pass of a loop stores
-   the first 16 accumulators, which are those of 32 columns, and rotates the others to their place: registers have no
-   index, and unrolled code would be a third of the kernel. The block scales and biases of the next 32 columns load
-   meanwhile. */
-SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit,
-                                                int tile_row, int columns, float *acc) {
-  const sgemm__args *p = &args->gemm;
-  const sgemm__tensor_results own = sgemm__tensor_results_of(args, unit, tile_row, 0);
-  const int pairs = p->n % 2 == 0 && p->ldc % 2 == 0 && (uintptr_t)own.C % 8 == 0;
-  const float *vec_n = p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own.col : NULL;
+/* The general store of a thread's results in 16 rows and `columns` columns, for any edge, alignment and beta, and with
+   fused = 1 through the epilogue of a call that sgemm__in_registers() describes. Each pass of a loop stores the first
+   16 accumulators, which are those of 32 columns, and rotates the others to their place: registers have no index, and
+   unrolled code would be half of the kernel (docs/notebook/compile_time.md, "The general store of tensor tiles"). The
+   block scales and biases of the next 32 columns load meanwhile. */
+SGEMM__DEVICE void sgemm__tensor_store_general(const sgemm__args *p, const sgemm__tensor_results *own, int columns,
+                                               int fused, float *acc) {
+  const int width = columns < 32 ? columns : 32; /* columns of a pass */
+  const int pairs = p->ldc % 2 == 0 && (uintptr_t)own->C % 8 == 0, reads_c = p->beta != 0.0f;
+  const float *vec_n = fused && p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own->col : NULL;
   float scale[8], bias[8], next_scale[8], next_bias[8], x[4];
+  const int left = sgemm__clip(p->n - own->col, columns); /* columns of C from the thread's first one on */
   int from, g, h, j;
-  sgemm__tensor_load_columns(p, &own, 0, vec_n, next_scale, next_bias);
+  sgemm__tensor_load_columns(p, own, 0, width, vec_n, next_scale, next_bias);
   SGEMM__UNROLL_BY(1)
-  for (from = 0; from < columns; from += 32) {
+  for (from = 0; from < columns; from += width) {
+    float c[16] = {0.0f}; /* 8 pairs of C are in flight before the first is used */
     SGEMM__UNROLL
-    for (j = 0; j < 8; j++) {
+    for (j = 0; j < width / 4; j++) {
       scale[j] = next_scale[j];
       bias[j] = next_bias[j];
     }
-    if (from + 32 < columns)
-      sgemm__tensor_load_columns(p, &own, from + 32, vec_n, next_scale, next_bias);
+    if (from + width < columns)
+      sgemm__tensor_load_columns(p, own, from + width, width, vec_n, next_scale, next_bias);
+    if (reads_c) {
+      SGEMM__UNROLL
+      for (j = 0; j < width / 4; j++) {
+        const int h = j / 2 % 2 * 8, at = from + j / 4 * 16 + j % 2 * 8;
+        sgemm__load_first2(c + j * 2, own->C + h * p->ldc + at, own->row + h < p->m ? left - at : 0);
+      }
+    }
     SGEMM__UNROLL
-    for (g = 0; g < 2; g++) {
+    for (g = 0; g < width / 16; g++) {
       SGEMM__UNROLL
       for (h = 0; h < 2; h++) { /* rows r and r + 8 */
         SGEMM__UNROLL
         for (j = 0; j < 4; j++)
-          x[j] = sgemm__scale(p, acc[g * 8 + j / 2 * 4 + h * 2 + j % 2] * scale[g * 4 + j]);
-        sgemm__evaluate_in_registers(p, 1, bias + g * 4, x);
+          x[j] = sgemm__epilogue(p, reads_c, acc[g * 8 + j / 2 * 4 + h * 2 + j % 2] * scale[g * 4 + j],
+                                 c[g * 8 + h * 4 + j]);
+        if (fused && p->applies_epilogue)
+          sgemm__evaluate_in_registers(p, 1, bias + g * 4, x);
         SGEMM__UNROLL
         for (j = 0; j < 2; j++) {
           const int at = from + g * 16 + j * 8;
-          if (own.row + h * 8 < p->m)
-            sgemm__store_pair(p, own.C + h * 8 * p->ldc + at, own.col + at, pairs, x[j * 2], x[j * 2 + 1]);
+          sgemm__store_first2(own->C + h * 8 * p->ldc + at, x + j * 2, pairs, own->row + h * 8 < p->m ? left - at : 0);
         }
       }
     }
     SGEMM__UNROLL
-    for (j = 0; j < columns / 2 - 16; j++)
-      acc[j] = acc[j + 16];
+    for (j = 0; j < columns / 2 - width / 2; j++)
+      acc[j] = acc[j + width / 2];
   }
 }
 
-/* The epilogue of a warp for 16 rows and `columns` columns of a tile, from (tile_row, tile_col) on. */
+/* Stores a warp's results in 16 rows and `columns` columns of a tile, from (tile_row, tile_col) on. fused: 1 in engines
+   that apply an epilogue. */
 SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sgemm__tensor_unit *unit, int tile_row,
-                                       int tile_col, int columns, const float *acc) {
+                                       int tile_col, int columns, int fused, float *acc) {
   const sgemm__args *p = &args->gemm;
   const sgemm__tensor_results own = sgemm__tensor_results_of(args, unit, tile_row, tile_col);
   const int inside = unit->row + tile_row + 16 <= p->m && unit->col + tile_col + columns <= p->n;
-  if (inside && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)own.C % 8 == 0)
-    sgemm__tensor_store_rows(args, own.C, own.row, own.col, columns, own.scales, 1, 0, acc);
-  else if (p->beta == 0.0f)
-    sgemm__tensor_store_rows(args, own.C, own.row, own.col, columns, own.scales, 0, 0, acc);
+  if (inside && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)own.C % 8 == 0 && !(fused && p->applies_epilogue))
+    sgemm__tensor_store_full(p, &own, columns, acc);
   else
-    sgemm__tensor_store_rows(args, own.C, own.row, own.col, columns, own.scales, 0, 1, acc);
+    sgemm__tensor_store_general(p, &own, columns, fused, acc);
 }
 
 #endif /* SGEMM_STAGES_TENSOR_CUH */

@@ -121,7 +121,7 @@ SGEMM__DEVICE void sgemm__tensor_mma(const sgemm__tensor_args *args, const sgemm
     }
     SGEMM__UNROLL
     for (h = 0; h < 4; h++)
-      sgemm__tensor_store(args, &unit, row + h * 16, col, s->WN, acc + h * (s->WN / 2));
+      sgemm__tensor_store(args, &unit, row + h * 16, col, s->WN, 0, acc + h * (s->WN / 2));
   }
 }
 

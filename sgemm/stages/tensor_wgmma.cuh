@@ -192,10 +192,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
         parity ^= 1;
       }
     }
-    if (args->gemm.applies_epilogue)
-      sgemm__tensor_store_epilogue(args, &unit, warp * 16, s->BN, acc);
-    else
-      sgemm__tensor_store(args, &unit, warp * 16, 0, s->BN, acc);
+    sgemm__tensor_store(args, &unit, warp * 16, 0, s->BN, 1, acc);
   }
 }
 

@@ -83,8 +83,8 @@ SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__
   int q;
   if (p->k < 0) {
     SGEMM__UNROLL
-    for (q = 0; q < s->TM * s->TN; q += 4)
-      sgemm__store_shared4(shared + q * 128 + sgemm__thread() * 4, acc + q);
+    for (q = 0; q < s->TM * s->TN; q += 16)
+      sgemm__store_shared16(shared + sgemm__thread() * 16, acc + q);
   }
 }
 
