@@ -31,10 +31,10 @@ static inline void sgemm__load_first4(float *r, const float *p, int exist) {
     r[v] = sgemm__load_global(p + v);
 }
 
-static inline void sgemm__store_first4(float *p, const float *r, int step, int exist) {
+static inline void sgemm__store_first4(float *p, const float *r, int exist) {
   int v;
-  for (v = 0; v < 4 && v * step < exist; v++)
-    sgemm__store_global(p + v * step, r[v]);
+  for (v = 0; v < 4 && v < exist; v++)
+    sgemm__store_global(p + v, r[v]);
 }
 
 static inline void sgemm__store_global2(float *p, float x, float y) {
@@ -54,7 +54,7 @@ static inline void sgemm__store_first2(float *p, const float *r, int pairs, int 
   if (pairs && exist > 1)
     sgemm__store_global2(p, r[0], r[1]);
   else
-    sgemm__store_first4(p, r, 1, exist < 2 ? exist : 2);
+    sgemm__store_first4(p, r, exist < 2 ? exist : 2);
 }
 
 static inline void sgemm__load_global4(float *r, const float *p) {

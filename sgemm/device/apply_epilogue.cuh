@@ -77,7 +77,7 @@ SGEMM__DEVICE void sgemm__store_values(float *p, const float *r, int width, int 
   if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0)
     sgemm__store_global4(p, r);
   else if (width == 4)
-    sgemm__store_first4(p, r, 1, exist);
+    sgemm__store_first4(p, r, exist);
   else if (exist > 0)
     sgemm__store_global(p, r[0]);
   sgemm__converge();

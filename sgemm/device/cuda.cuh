@@ -175,10 +175,9 @@ SGEMM__DEVICE float sgemm__load_global(const float *p) { return __ldg(p); }
 SGEMM__DEVICE float sgemm__load_result(const float *p) { return *p; } /* no ld.global.nc: the kernel writes C */
 SGEMM__DEVICE void sgemm__store_global(float *p, float x) { *p = x; }
 
-/* Loads and stores of those of 4 single elements that exist, in one statement: four branches take nvcc more time.
-     sgemm__load_first4()   element v, at p + v, exists if v < exist; the others leave their register as it is
-     sgemm__store_first4()  element v, at p + v * step, exists if v * step < exist
-     sgemm__load_first2(), sgemm__store_first2()  2 elements at p; pairs: 1 if p is aligned to 8 bytes */
+/* These functions load or store the first `exist` of 4, or of 2, consecutive elements, one by one; 0 or negative:
+   none. A load leaves the registers of the others as they are. Each function is one statement, because nvcc takes more
+   time for a branch around each element. pairs: 1 if p is aligned to 8 bytes, so that two elements are one store. */
 SGEMM__DEVICE void sgemm__load_first4(float *r, const float *p, int exist) {
   asm volatile("{\n.reg .pred exists;\n"
                "setp.gt.s32 exists, %5, 0;\n@exists ld.global.f32 %0, [%4];\n"
@@ -189,17 +188,15 @@ SGEMM__DEVICE void sgemm__load_first4(float *r, const float *p, int exist) {
                : "l"(__cvta_generic_to_global(p)), "r"(exist)
                : "memory");
 }
-SGEMM__DEVICE void sgemm__store_first4(float *p, const float *r, int step, int exist) {
-  asm volatile("{\n.reg .pred exists;\n.reg .b64 to;\n"
+SGEMM__DEVICE void sgemm__store_first4(float *p, const float *r, int exist) {
+  asm volatile("{\n.reg .pred exists;\n"
                "setp.gt.s32 exists, %5, 0;\n@exists st.global.f32 [%4], %0;\n"
-               "setp.gt.s32 exists, %5, %6;\nadd.s64 to, %4, %7;\n@exists st.global.f32 [to], %1;\n"
-               "setp.gt.s32 exists, %5, %8;\nadd.s64 to, to, %7;\n@exists st.global.f32 [to], %2;\n"
-               "setp.gt.s32 exists, %5, %9;\nadd.s64 to, to, %7;\n@exists st.global.f32 [to], %3;\n}" ::"f"(r[0]),
-               "f"(r[1]), "f"(r[2]), "f"(r[3]), "l"(__cvta_generic_to_global(p)), "r"(exist), "r"(step),
-               "l"((int64_t)4 * step), "r"(2 * step), "r"(3 * step)
+               "setp.gt.s32 exists, %5, 1;\n@exists st.global.f32 [%4 + 4], %1;\n"
+               "setp.gt.s32 exists, %5, 2;\n@exists st.global.f32 [%4 + 8], %2;\n"
+               "setp.gt.s32 exists, %5, 3;\n@exists st.global.f32 [%4 + 12], %3;\n}" ::"f"(r[0]),
+               "f"(r[1]), "f"(r[2]), "f"(r[3]), "l"(__cvta_generic_to_global(p)), "r"(exist)
                : "memory");
 }
-
 SGEMM__DEVICE void sgemm__load_first2(float *r, const float *p, int exist) {
   asm volatile("{\n.reg .pred exists;\n"
                "setp.gt.s32 exists, %3, 0;\n@exists ld.global.f32 %0, [%2];\n"
@@ -320,6 +317,7 @@ SGEMM__DEVICE void sgemm__ptxas_fence(void) {
   asm volatile("fence.acq_rel.cta;" ::: "memory");
 #endif
 }
+
 SGEMM__DEVICE uint32_t sgemm__bits_of(float x) { return __float_as_uint(x); }
 SGEMM__DEVICE float sgemm__float_of(uint32_t bits) { return __uint_as_float(bits); }
 SGEMM__DEVICE void sgemm__store_words4(void *p, const uint32_t *r) { /* p: global, aligned to 16 bytes */
