@@ -89,12 +89,12 @@ static inline sgemm_format format_of(int mode) {
   return mode == SGEMM_TENSOR ? SGEMM_FORMAT_fp16x3 : SGEMM_FORMAT_bf16x6;
 }
 
-/* 1 if the device can run a tensor-core variant, the mode has its format, and the selection takes it at this k:
-   variants of fp16 with a promotion interval of more than one k-block need k >= 256. */
+/* 1 if the device can run a tensor-core variant, the mode has its format, and it is accurate enough at this k: where an
+   accumulator set sums the products of more than one k-block, the selection asks for k >= 256. */
 static inline int variant_possible(const bench *b, int mode, int variant, int64_t k) {
   const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)variant);
   return v->format == format_of(mode) && b->device.code_arch >= 80 && (!v->wgmma || b->device.has_sm90a_code) &&
-         v->shared <= b->device.shared_per_block && !(v->format == SGEMM_FORMAT_fp16x3 && v->k_blocks > 1 && k < 256);
+         v->shared <= b->device.shared_per_block && (v->k_blocks <= v->sets || k >= 256);
 }
 
 /* The variant of a tensor mode at this k. By default it is the one that is selected for 4096 x 4096 results, because
