@@ -253,6 +253,10 @@ class Numbers(LadderTest):
             self.assertAlmostEqual(float(rows[name]["over_plain"]), sum(got.values()) / sum(plain.values()), msg=name)
         for name in FUSIONS[len(EPILOGUES) - 1:]:
             self.assertEqual(rows[name]["over_plain"], "")
+        rows = {row["variant"].partition("+")[2]: row for row in self.rows("--m", "128", "--n", "192", "--k", "8",
+                                                                           "--epilogues", "--no-aux", "--gpu", "A100")}
+        for name in ["gelu", "gelu_erf", "silu"]:
+            self.assertEqual(float(rows[name]["global_stores_per_result"]), plain["stores"] + 1, msg=name)
         out = self.accepted("--sizes", "40", "--epilogues")
         self.assertLessEqual(max(map(len, out.splitlines())), 120)
         self.assertEqual(re.findall(r"^production\+?(\w*)", out, re.M), list(rows))
@@ -808,6 +812,8 @@ class Gpu(LadderTest):
         for option in (["--beta", "1"], ["--errors"], ["--ceilings"], ["--prepared"], ["--prepared-both"]):
             status, out, err = self.run_program(ladder_on_gpu, "--epilogues", "--mode", "tensor", *option)
             self.assertEqual((status, out, err), (2, "", f"ladder: this option is not for --epilogues: {option[0]}\n"))
+        status, out, err = self.run_program(ladder_on_gpu, "--no-aux")
+        self.assertEqual((status, out, err), (2, "", "ladder: --no-aux is for --epilogues\n"))
 
     def test_wrong_modes(self):
         for arguments, says in [(["--mode", ""], "--mode is"), (["--mode", "tensor,"], "--mode is"),

@@ -158,7 +158,7 @@ static int run_problem(meter *m, const problem *q, const options *o, int cold, i
   data d;
   int i, measured = 0, wrong = 0, failed = 0;
   name_case(q, cold, name);
-  if (open_data(&d, q, o->beta, eviction_bytes(m, cold)) || (o->epilogues && open_fusions(&d)))
+  if (open_data(&d, q, o->beta, eviction_bytes(m, cold)) || (o->epilogues && open_fusions(&d, !o->no_aux)))
     return fail("not enough memory for the matrices", name);
   for (i = 0; i < count && !failed; i++) {
     row *w = add_row(r);

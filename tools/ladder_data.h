@@ -6,8 +6,8 @@
 #include "tools/machine.h"
 #include "tools/matrices.h"
 
-/* Operands of --epilogues (ladder_fusions.h), all NULL without it. sum, size: the reference sums on the host, for each
-   sgemm_axis. */
+/* Operands of --epilogues (ladder_fusions.h), all NULL without it. aux: NULL with --no-aux. sum, size: the reference
+   sums on the host, for each sgemm_axis. */
 typedef struct fusion_operands {
   float *E, *aux, *vec_m, *vec_n, *values;
   int64_t *indices;

@@ -83,21 +83,27 @@ static int open_reference(data *d, int axis) {
   return matrices_sums(&p, d->f.sum[axis], d->f.size[axis]);
 }
 
-/* Makes the operands of all fusions. Each set has its own E and aux; all use the same vectors and values. 0 is
-   success. */
-static int open_fusions(data *d) {
+/* Makes the operands of all fusions, aux only if with_aux is 1. Each set has its own E and aux; all use the same
+   vectors and values. 0 is success. */
+static int open_fusions(data *d, int with_aux) {
   const size_t values = (size_t)sgemm__max(values_of(d, SGEMM_EACH_ROW), values_of(d, SGEMM_EACH_COLUMN));
   d->f.E = alloc_sets(d->pitch_c, d->sets);
-  d->f.aux = alloc_sets(d->pitch_c, d->sets);
+  d->f.aux = with_aux ? alloc_sets(d->pitch_c, d->sets) : NULL;
   d->f.vec_m = alloc_sets((size_t)d->p.m, 1);
   d->f.vec_n = alloc_sets((size_t)d->p.n, 1);
   d->f.values = alloc_sets(values, 1);
   d->f.indices = (int64_t *)machine_alloc(values * sizeof(int64_t));
-  return d->f.E == NULL || d->f.aux == NULL || d->f.vec_m == NULL || d->f.vec_n == NULL || d->f.values == NULL ||
-         d->f.indices == NULL || matrices_fill(d->f.E, (size_t)d->sets * d->pitch_c, d->pitch_c, SEED_E) ||
+  return d->f.E == NULL || (with_aux && d->f.aux == NULL) || d->f.vec_m == NULL || d->f.vec_n == NULL ||
+         d->f.values == NULL || d->f.indices == NULL ||
+         matrices_fill(d->f.E, (size_t)d->sets * d->pitch_c, d->pitch_c, SEED_E) ||
          matrices_fill(d->f.vec_m, (size_t)d->p.m, (size_t)d->p.m, SEED_M) ||
          matrices_fill(d->f.vec_n, (size_t)d->p.n, (size_t)d->p.n, SEED_N) || open_reference(d, SGEMM_EACH_ROW) ||
          open_reference(d, SGEMM_EACH_COLUMN);
+}
+
+/* 1 if an epilogue stores aux. */
+static int stores_aux(const data *d, int epilogue) {
+  return d->f.aux != NULL && (sgemm_epilogue_reads((sgemm_epilogue)epilogue) & SGEMM__READS_aux) != 0;
 }
 
 /* Adds the operands of a subject's fusion to its params for set number `set`. A bias is along n. An epilogue that reads
@@ -117,7 +123,7 @@ static void add_fusion(sgemm_params *p, subject s, const data *d, int set) {
     p->C = d->f.E + at;
   }
   p->E = reads & SGEMM__READS_e ? d->f.E + at : NULL;
-  p->aux = reads & SGEMM__READS_aux ? d->f.aux + at : NULL;
+  p->aux = stores_aux(d, p->epilogue) ? d->f.aux + at : NULL;
   p->vec_m = reads & SGEMM__READS_vec_m ? d->f.vec_m : NULL;
   p->vec_n = reads & (SGEMM__READS_vec_n | SGEMM__READS_bias) ? d->f.vec_n : NULL;
   p->s = clamp_s;
@@ -137,8 +143,7 @@ static sgemm_reduction_params reduction_params_of(subject s, const data *d) {
 
 /* Sets all bits of what a fusion stores besides C, as spoil() does. 0 is success. */
 static int spoil_fusion(subject s, const data *d) {
-  const uint32_t reads = is_reduction(s) ? 0 : sgemm_epilogue_reads((sgemm_epilogue)fusion_of(s));
-  if (reads & SGEMM__READS_aux)
+  if (!is_reduction(s) && stores_aux(d, fusion_of(s)))
     return machine_set(d->f.aux, 0xff, (size_t)d->sets * d->pitch_c * sizeof(float));
   return is_reduction(s) && (machine_set(d->f.values, 0xff, (size_t)values_of(d, axis_of(s)) * sizeof(float)) ||
                              (has_indices(reduction_of(s)) &&
@@ -190,7 +195,7 @@ static double epilogue_over_bound(const data *d, int epilogue, epilogue_values *
   }
   bound = fmax(fabs(result[0] - result[1]), fabs(result[2] - result[1]));
   worst = over_bound(got, result[1], bound + epilogue_rounding(epilogue, v, result[1]));
-  if ((sgemm_epilogue_reads((sgemm_epilogue)epilogue) & SGEMM__READS_aux) == 0)
+  if (!stores_aux(d, epilogue))
     return worst;
   bound = fmax(fabs(aux[0] - aux[1]), fabs(aux[2] - aux[1]));
   return fmax(worst, over_bound(got_aux, aux[1], bound + epilogue_rounding(epilogue, v, aux[1])));
@@ -201,7 +206,7 @@ static int epilogue_error(const data *d, subject s, int set, double *worst) {
   const size_t at = (size_t)set * d->pitch_c, n = (size_t)d->p.n;
   const int64_t rows = matrices_rows(&d->p);
   const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)fusion_of(s));
-  const int stores_aux = (reads & SGEMM__READS_aux) != 0;
+  const int has_aux = stores_aux(d, fusion_of(s));
   float *got = (float *)calloc(2 * n, sizeof(float)), *aux = got + n;
   int64_t number, j;
   int failed = got == NULL, found = 0, found_aux = 0;
@@ -209,7 +214,7 @@ static int epilogue_error(const data *d, subject s, int set, double *worst) {
   for (number = 0; number < rows && !failed; number++) {
     const int64_t row = matrices_row(&d->p, rows, number), first = row * d->p.ldc;
     failed = machine_download(got, d->p.C + at + first, n * sizeof(float)) ||
-             (stores_aux && machine_download(aux, d->f.aux + at + first, n * sizeof(float)));
+             (has_aux && machine_download(aux, d->f.aux + at + first, n * sizeof(float)));
     for (j = 0; j < d->p.n && !failed; j++) {
       epilogue_values v = values_at(reads, row % d->p.m, j, first + j);
       *worst = fmax(*worst,
@@ -218,7 +223,7 @@ static int epilogue_error(const data *d, subject s, int set, double *worst) {
   }
   free(got);
   failed = failed || matrices_find_nan(d->p.C + at, (size_t)(d->p.stride_c * d->p.batch), &found) ||
-           (stores_aux && matrices_find_nan(d->f.aux + at, (size_t)(d->p.stride_c * d->p.batch), &found_aux));
+           (has_aux && matrices_find_nan(d->f.aux + at, (size_t)(d->p.stride_c * d->p.batch), &found_aux));
   if (found || found_aux)
     *worst = INFINITY;
   return failed;

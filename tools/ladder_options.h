@@ -33,6 +33,7 @@ static const char usage[] =
     "                       each row of the table of epilogues and for each reduction of the rows and of the columns,\n"
     "                       with the ratio to the plain call: of times, or without a GPU of the bytes of global "
     "memory\n"
+    "  --no-aux             with --epilogues: the rows of the table store no aux\n"
     "modes of production, on a GPU\n"
     "  --mode MODE,...      strict (default), tensor, tensor_full: a row and a score for each. A tensor mode has a\n"
     "                       second score, over the shapes with m, n and k of 512 and more, and the workspace that\n"
@@ -94,7 +95,7 @@ typedef struct options {
   const char *variants;           /* glob, or NULL */
   char modes[MODE_COUNT];         /* 1: requested */
   int limited, workspace_mib;     /* 1: strict production has at most so many MiB of workspace */
-  int production, production_only, epilogues, errors, prepared, prepared_both, ceilings, warm, cold;
+  int production, production_only, epilogues, no_aux, errors, prepared, prepared_both, ceilings, warm, cold;
   int both_prepared_cases; /* 1: measures both cases, B pre-split and A and B pre-split */
   int reps;                /* 0: until the spread is small or the time has passed */
   float beta;              /* 0: C is not read */
@@ -205,10 +206,10 @@ static int is_one_of(const char *name, const char *const *names) {
 
 /* The flag of an option without a value; NULL for other options. */
 static int *flag_of(options *o, const char *name) {
-  static const char *const names[] = {"--production",    "--production-only", "--epilogues", "--errors", "--prepared",
-                                      "--prepared-both", "--ceilings",        "--warm",      "--cold"};
-  int *const flags[] = {&o->production,    &o->production_only, &o->epilogues, &o->errors, &o->prepared,
-                        &o->prepared_both, &o->ceilings,        &o->warm,      &o->cold};
+  static const char *const names[] = {"--production", "--production-only", "--epilogues", "--no-aux", "--errors",
+                                      "--prepared",   "--prepared-both",   "--ceilings",  "--warm",   "--cold"};
+  int *const flags[] = {&o->production, &o->production_only, &o->epilogues, &o->no_aux, &o->errors,
+                        &o->prepared,   &o->prepared_both,   &o->ceilings,  &o->warm,   &o->cold};
   size_t i;
   for (i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(name, names[i]) == 0)
@@ -353,6 +354,8 @@ static int check_combinations(const options *o, const command *c) {
                                                       : o->ceilings   ? "--ceilings"
                                                       : o->prepared   ? "--prepared"
                                                                       : "--prepared-both");
+  if (o->no_aux && !o->epilogues)
+    return fail("--no-aux is for --epilogues", NULL);
   return 0;
 }
 
