@@ -1,9 +1,9 @@
 #!/bin/bash
 # record.sh FOLDER [STEP...]: measures this build on this machine's GPU, all steps or those named. FOLDER then has the
-# files of docs/measurements/ that a GPU writes, of one build. The script is run.sh of the archive that `./bazelw build
-# //tools:record_archive` packs. The host provides CUDA with cuBLAS, in /usr/local/cuda or on LD_LIBRARY_PATH, Nsight
-# Compute for the step traffic, and Python with NumPy for the steps ladder and nearest. A step that outlasts its time
-# limit fails, and the next one begins.
+# files of docs/measurements/ from which the tables and pictures are made, of one build, and the log of each step. The
+# script is run.sh of the archive that `./bazelw build //tools:record_archive` packs. The host provides CUDA with
+# cuBLAS, in /usr/local/cuda or on LD_LIBRARY_PATH, Nsight Compute for the step traffic, and Python with NumPy for the
+# steps ladder and nearest. A step that outlasts its time limit fails, and the next one begins.
 set -uo pipefail
 
 root=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -77,8 +77,8 @@ sq8192,8192,8192,8192,1,NN
 outer64,8192,8192,64,1,NN
 CSV
   local arguments=(--shapes epilogue_shapes.csv --epilogues --mode strict,tensor --time 0.2)
-  "$bin/ladder_cuda" "${arguments[@]}" --csv epilogues_aux_h200.csv &&
-    "$bin/ladder_cuda" "${arguments[@]}" --no-aux --csv epilogues_h200.csv
+  "$bin/ladder_cuda" "${arguments[@]}" --csv epilogues_aux_h200.csv || return
+  "$bin/ladder_cuda" "${arguments[@]}" --no-aux --csv epilogues_h200.csv || return
   rm epilogue_shapes.csv
 }
 
