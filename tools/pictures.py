@@ -288,8 +288,8 @@ def draw_stages(arguments):
     height = 26 * len(bars) + 150
     figure = canvas(plt, height, f"The best variant of each stage: TFLOP/s at {m} x {n} x {k}",
                     f"Strict fp32, op {op}{f', batch {batch}' if batch > 1 else ''}, L2-{l2}. sgemm_run() picks a "
-                    "variant and its plan. gemv, for results of one row or column, is left out; splitk is for small "
-                    "results with a long k.\n"
+                    "plan. splitk and clustered are for small results with a long k, direct for a short k; gemv is "
+                    "left out.\n"
                     f"{source(arguments.file, context, arguments.note)}")
     axes = axes_at(figure, 124, 62, 156, 80)
     most = max([rate for _, rate, _ in bars] + [cublas, ceiling or 0])
