@@ -546,9 +546,8 @@ Test(selection, finds_the_lowest_estimate) {
       const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)v);
       const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, &own, &q, &sgemm__h200);
       sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
-      int exists = sgemm__is_preferred(r.v, d) ? 0 : -1;
-      for (number = 0; number < SGEMM__PLAN_NUMBERS && exists >= 0; number++) {
-        exists = sgemm__numbered_plan(number, &r, &p, d, &q, &plan);
+      for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(r.v, d); number++) {
+        const int exists = sgemm__numbered_plan(number, &r, &p, d, &q, &plan);
         if (exists > 0 && sgemm__possible(&plan, d)) {
           double cost;
           sgemm__decide_repack(&plan, &q.args, INT64_MAX);
@@ -788,7 +787,8 @@ Test(selection, near_the_workspace_limit) {
       for (i = 0; i < SHAPES; i += 3) {
         sgemm_params p = shape(i);
         int64_t limit = INT64_MAX - 15;
-        int less = 0;
+        int less = 1;
+        sgemm_plan before = sgemm__plain_plan(SGEMM_VARIANT_NONE);
         p.mode = modes[mode];
         for (; limit >= 0; limits++) {
           sgemm_plan plan;
@@ -800,6 +800,7 @@ Test(selection, near_the_workspace_limit) {
           bytes = sgemm_plan_workspace(&plan, &p);
           cr_assert(plan.variant != SGEMM_VARIANT_NONE && bytes <= limit, "mode %d, shape %d: %lld bytes of %lld", mode,
                     i, (long long)bytes, (long long)limit);
+          cr_assert(less || modes[mode] != SGEMM_STRICT || same_plan(&plan, &before), "shape %d: another plan", i);
           launches = 0;
           status = sgemm_run_plan(&plan, &p, NULL);
           cr_assert(status == SGEMM_SUCCESS, "mode %d, shape %d, %lld bytes: status %d (%s)", mode, i, (long long)limit,
@@ -827,6 +828,7 @@ Test(selection, near_the_workspace_limit) {
           seen_repack_b += plan.repack_b;
           less = limit == bytes; /* the plan uses all bytes: the next limit is one byte smaller */
           limit = bytes - less;
+          before = plan;
         }
       }
   cr_assert(seen_tensor > seen_fallback && seen_fallback > 0 && seen_slices > 0 && seen_repack_a > 0 &&
@@ -926,12 +928,13 @@ Test(selection, recent_plans) {
     cr_assert(differ[change] > 0 || change == 8, "change %d changes no plan", change);
 }
 
-/* An epilogue with each combination of what the selection reads of it. */
+/* An epilogue with each combination of what the selection reads of it. The sizes in strict fp32 are some for which the
+   epilogue changes the variant. */
 enum { EPILOGUE_CALLS = SGEMM_EPILOGUE_COUNT * 3 * 512 };
 static sgemm_params epilogue_call(int i) {
   static _Alignas(16) float elsewhere[4];
-  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 2048, 2048, 2048);
-  const int bits = i % 512, result = i / 512 % 3;
+  const int bits = i % 512, result = i / 512 % 3, size = bits & 256 ? 2048 : 192;
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, size, size, 2048);
   set_addresses(&p, bits & 1 ? INT64_MAX : 0);
   p.epilogue = i / (3 * 512);
   p.D = result == 0 ? NULL : result == 1 ? elsewhere : p.C;
@@ -943,7 +946,7 @@ static sgemm_params epilogue_call(int i) {
   p.aux = bits & 64 ? elsewhere : NULL;
   p.batch = bits & 128 ? 2 : 1;
   p.mode = bits & 256 ? SGEMM_TENSOR : SGEMM_STRICT;
-  p.stride_vec_m = p.stride_vec_n = i % 7 == 0 ? 2048 : 0;
+  p.stride_vec_m = p.stride_vec_n = i % 7 == 0 ? size : 0;
   return p;
 }
 
@@ -953,8 +956,11 @@ Test(selection, recent_plans_of_epilogues) {
   const sgemm_device d = h200();
   int i;
   set_compiled(SGEMM_STAGE_ANY);
-  for (i = 0; i < EPILOGUE_CALLS; i++) {
-    const sgemm_params p = epilogue_call(i);
+  for (i = 0; i < 2 * EPILOGUE_CALLS; i++) {
+    /* Calls that differ in one thing alone follow each other: first in a bit, then in the epilogue. */
+    const int other = i % EPILOGUE_CALLS, stride = EPILOGUE_CALLS / SGEMM_EPILOGUE_COUNT;
+    const sgemm_params p = epilogue_call(
+        i < EPILOGUE_CALLS ? other : other % SGEMM_EPILOGUE_COUNT * stride + other / SGEMM_EPILOGUE_COUNT);
     const sgemm_plan wanted = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
     const sgemm_plan kept = sgemm__recent_select(&p, SGEMM_STAGE_ANY, &d);
     cr_assert(same_plan(&kept, &wanted), "call %d", i);

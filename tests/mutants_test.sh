@@ -57,9 +57,10 @@ PYTHON
 # options STAGE: the compiler options of a build. Building and running the mutants takes 17 % longer with -O1 than with -Og,
 # and 60 % longer with -O0.
 options() {
-  echo -std=c11 -Og -ffp-contract=off -DSGEMM_CPU=1
+  echo -std=c11 -Og -ffp-contract=off
+  [ "$1" = host ] || echo -DSGEMM_CPU=1
   case $1 in
-    production) ;;
+    host | production) ;;
     tma_sm90) echo -DSGEMM_STAGE=tma -DSGEMM_CPU_SM90=1 ;;
     *) echo "-DSGEMM_STAGE=$1" ;;
   esac
@@ -68,7 +69,8 @@ options() {
 # test_object DIRECTORY STAGE TEST: compiles the test with the headers of the directory and prints the object's path.
 # Mutants that change no header of the test share the object of the control.
 test_object() {
-  local of=$1 object sources=("$root/tests/$3_test.c" "$root/tests/testing.c") header
+  local of=$1 object sources=("$root/tests/$3_test.c") header
+  [ "$2" = host ] || sources+=("$root/tests/testing.c")
   if [ ! -e "$work/control/$3.d" ]; then
     gcc $(options "$2") -I"$work/control" -I"$root" -MM "${sources[@]}" > "$work/control/$3.d"
   fi
@@ -80,12 +82,13 @@ test_object() {
   [ -e "$object" ] || gcc $(options "$2") -I"$of" -I"$root" -r "${sources[@]}" -o "$object" && echo "$object"
 }
 
-# build DIRECTORY STAGE TEST: links the test with the implementation of the directory.
+# build DIRECTORY STAGE TEST: links the test with the implementation of the directory. Stage host: the test includes it.
 build() {
-  local object adapter=()
+  local object adapter=() implementation=("$root/cpu/sgemm.c")
+  if [ "$2" = host ]; then implementation=(); fi
   if [ "$3" = adapter_host ]; then adapter=("$1"/adapters/host/{host,lane,plan,pool,queue,resources,transfer,device_cpu}.c); fi
   object=$(test_object "$@") &&
-    gcc $(options "$2") -I"$1" -I"$root" "$root/cpu/sgemm.c" "${adapter[@]}" "$object" -lcriterion -lopenblas -lpthread -lm -o "$work/suite"
+    gcc $(options "$2") -I"$1" -I"$root" "${implementation[@]}" "${adapter[@]}" "$object" -lcriterion -lopenblas -lpthread -lm -o "$work/suite"
 }
 
 # suite OPTION...: runs the test with the cases for mutants, about those of the quick tier. The time limit of 900 s ends an endless loop.
