@@ -142,7 +142,7 @@
   X(splitk,           32,   4,128,  4,  4,  32,   4, 4, 4,16, 2, 1, "up to 4 columns, few rows: k in one block")       \
   X(direct,            4,  32,  8,  1,  1,   4,  32, 1, 0, 1, 8, 1, "short k, small results")                          \
   X(direct,           16,  32,  4,  4,  1,  16,  32, 1, 0, 1, 8, 1, "short k, larger results: fewer loads of B")       \
-  X(direct,           16, 128,  4,  4,  4,  16, 128, 4, 0, 1, 5, 1, "short k, wide aligned results: 128-bit stores")   \
+  X(direct,           16, 128,  4,  4,  4,  16, 128, 4, 0, 1, 5, 1, "short k, wide results: four columns a thread")    \
   X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row, aligned: 128-bit loads")                \
   X(gemv,              1,   2,512,  1,  1,   1,   2, 1, 0, 64, 8, 1, "one row of few columns")                         \
   X(gemv,              1,   4,1024, 1,  1,   1,   4, 1, 0, 64, 4, 1, "one row of few columns, long k")                 \
