@@ -11,9 +11,9 @@ export bin=$root/bin
 export LD_LIBRARY_PATH=$root/lib:${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
 export PATH=$PATH:/usr/local/cuda/bin
 
-# The steps in their order, and the time limit of each in seconds.
-steps=(suite suite_tensor ladder suite32 prepared occupancy epilogues random_calls nearest traffic accuracy)
-limits=(120 300 240 120 120 60 300 120 90 120 300)
+# The steps in their order, each with its time limit in seconds.
+steps=(suite:120 suite_tensor:300 ladder:240 suite32:120 prepared:120 occupancy:60 epilogues:300 random_calls:120
+  nearest:90 traffic:120 accuracy:300)
 
 suite() { # sgemm_run() and cuBLAS for each shape of the suite
   "$bin/ladder_cuda" --shapes "$bin/suite.csv" --production-only --warm --cold --errors --csv suite_h200.csv
@@ -82,12 +82,14 @@ CSV
   rm epilogue_shapes.csv
 }
 
-random_calls() { # calls that a seed draws
+random_calls() { # calls that a seed draws. The program continues a file that exists
+  rm -f random_calls_h200.csv
   "$bin/random_calls_cuda" measure random_calls_h200.csv --seed 29 --count 2000
 }
 
 nearest() { # the example: 100,000 queries, 16,384 points
   local k mode
+  rm -f nearest_h200.txt
   for k in 128 768; do
     python3 -c "
 import numpy
@@ -113,22 +115,26 @@ if [[ $# -lt 1 || $1 == -* ]]; then
   sed -n '2,6s/^# //p' "$0" >&2
   exit 2
 fi
-mkdir -p "$1" && cd "$1" || exit
+folder=$1
 shift
-[[ $# -gt 0 ]] || set -- "${steps[@]}"
-failed=()
+declare -A limits
+for step in "${steps[@]}"; do
+  limits[${step%:*}]=${step#*:}
+done
+[[ $# -gt 0 ]] || set -- "${steps[@]%:*}"
 for step; do
-  limit=
-  for i in "${!steps[@]}"; do
-    [[ ${steps[i]} != "$step" ]] || limit=${limits[i]}
-  done
-  if [[ -z $limit ]]; then
-    echo "record.sh: $step: none of the steps ${steps[*]}" >&2
+  if [[ -z ${limits[$step]-} ]]; then
+    echo "record.sh: $step: none of the steps ${steps[*]%:*}" >&2
     exit 2
   fi
+done
+
+mkdir -p "$folder" && cd "$folder" || exit
+failed=()
+for step; do
   export -f "${step?}"
   began=$SECONDS
-  timeout "$limit" bash -c "set -uo pipefail; $step" >"$step.log" 2>&1 || failed+=("$step")
+  timeout "${limits[$step]}" bash -c "set -uo pipefail; $step" >"$step.log" 2>&1 || failed+=("$step")
   echo "$step: $((SECONDS - began)) s${failed:+; failed so far: ${failed[*]}}" >&2
 done
 [[ ${#failed[@]} == 0 ]]
