@@ -98,8 +98,13 @@ static int one_result(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
 }
 
-/* 1 if the epilogue loads C eight output vectors at a time where beta is not 0: stage tma, and stage async with 8 x 8
-   results a thread or copies of single elements. */
+/* 1 if lanes exchange elements of results before they store them to rows that are no whole vectors: stage async with
+   8 x 8 results a thread or copies of single elements. */
+static int exchanges_results(const sgemm_variant_info *v) {
+  return v->stage == SGEMM_STAGE_async && v->V == 4 && (v->TM * v->TN == 64 || v->copies_elements);
+}
+
+/* 1 if the epilogue loads C eight output vectors at a time where beta is not 0. */
 static int loads_c_ahead(const sgemm_variant_info *v) {
   return v->uses_tma || (v->stage == SGEMM_STAGE_async && (v->TM * v->TN == 64 || v->copies_elements));
 }
@@ -534,7 +539,8 @@ static loads loads_of(const sgemm_variant_info *v, int ops, size s) {
 }
 
 /* Requests and sectors of the stores to C, one request for each output vector of V results. sgemm/device/tile.cuh says
-   which results of a tile a thread owns. Each sliced-K group stores a part of the vectors of a thread tile. In stage
+   which results of a tile a thread owns. Where lanes exchange elements, sgemm__exchange_vectors() says which a thread
+   stores. Each sliced-K group stores a part of the vectors of a thread tile. In stage
    tma, where k is interleaved across lanes, each lane of a quad stores a quarter of the quad's results. */
 static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
   const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n,
@@ -574,7 +580,12 @@ static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *reques
               col = col0 + warp % (v->BN / 32) * 32 +
                     (kernel_ops % 2 ? c * 16 + n * 4 : n % 2 * 16 + n / 2 * 8 + c * 4);
             }
-            if (row < s.m && v->V == 4 && col + 4 <= s.n)
+            if (exchanges_results(v) && col0 + v->BN > s.n && s.n % 4 != 0) {
+              const int64_t first = col - n * 4 + n % (lanes_n / 4) * 4 + n / (lanes_n / 4);
+              for (f = 0; f < 4; f++)
+                if (row < s.m && first + f * lanes_n < s.n)
+                  parts[f][count[f]++] = row * ldc_of(s) + first + f * lanes_n;
+            } else if (row < s.m && v->V == 4 && col + 4 <= s.n)
               whole[wholes++] = row * ldc_of(s) + col;
             else
               for (f = 0; f < v->V; f++)

@@ -75,6 +75,16 @@ static inline void sgemm__store_global4(float *p, const float *r) {
     p[v] = sgemm__cpu_canonical_nan(r[v]);
 }
 
+static inline void sgemm__load_whole4(float *r, const float *p, int inside) {
+  if (inside)
+    sgemm__load_global4(r, p);
+}
+
+static inline void sgemm__store_whole4(float *p, const float *r, int inside) {
+  if (inside)
+    sgemm__store_global4(p, r);
+}
+
 static inline void sgemm__stream_global4(float *p, const float *r) { sgemm__store_global4(p, r); }
 
 static inline void sgemm__store_words4(void *p, const uint32_t *r) {

@@ -65,7 +65,7 @@ SGEMM__DEVICE void sgemm__evaluate(int epilogue, int mark, int width, sgemm__epi
    4. */
 SGEMM__DEVICE void sgemm__load_values(float *r, const float *p, int width, int exist) {
   if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0)
-    sgemm__load_result4(r, p);
+    sgemm__load_whole4(r, p, 1);
   else if (width == 4)
     sgemm__load_first4(r, p, exist);
   else if (exist > 0)
@@ -75,7 +75,7 @@ SGEMM__DEVICE void sgemm__load_values(float *r, const float *p, int width, int e
 
 SGEMM__DEVICE void sgemm__store_values(float *p, const float *r, int width, int exist) {
   if (width == 4 && exist == 4 && (uintptr_t)p % 16 == 0)
-    sgemm__store_global4(p, r);
+    sgemm__store_whole4(p, r, 1);
   else if (width == 4)
     sgemm__store_first4(p, r, exist);
   else if (exist > 0)
@@ -99,22 +99,28 @@ SGEMM__DEVICE sgemm__result_vector sgemm__result_vector_at(const sgemm__args *p,
   return at;
 }
 
-/* Loads the elements of the caller's vectors; an absent vector is zeros. */
-SGEMM__DEVICE void sgemm__load_biases(const sgemm__epilogue_args *e, int width, const sgemm__result_vector *at,
-                                      sgemm__epilogue_values *values) {
-  float along_m = 0.0f, along_n[4] = {0.0f};
+/* Sets the elements of the caller's vectors, from those along m and along n of the row-major result. */
+SGEMM__DEVICE void sgemm__set_biases(const sgemm__epilogue_args *e, float along_m, const float *along_n, int width,
+                                     sgemm__epilogue_values *values) {
   int v;
-  if (e->vec_m != NULL && at->exist > 0)
-    along_m = sgemm__load_global(e->vec_m + at->matrix * e->stride_vec_m + at->row);
-  sgemm__converge();
-  if (e->vec_n != NULL)
-    sgemm__load_values(along_n, e->vec_n + at->matrix * e->stride_vec_n + at->col, width, at->exist);
   SGEMM__UNROLL
   for (v = 0; v < width; v++) {
     values->vec_m[v] = e->col_major ? along_n[v] : along_m;
     values->vec_n[v] = e->col_major ? along_m : along_n[v];
     values->bias[v] = along_m + along_n[v];
   }
+}
+
+/* Loads the elements of the caller's vectors; an absent vector is zeros. */
+SGEMM__DEVICE void sgemm__load_biases(const sgemm__epilogue_args *e, int width, const sgemm__result_vector *at,
+                                      sgemm__epilogue_values *values) {
+  float along_m = 0.0f, along_n[4] = {0.0f};
+  if (e->vec_m != NULL && at->exist > 0)
+    along_m = sgemm__load_global(e->vec_m + at->matrix * e->stride_vec_m + at->row);
+  sgemm__converge();
+  if (e->vec_n != NULL)
+    sgemm__load_values(along_n, e->vec_n + at->matrix * e->stride_vec_n + at->col, width, at->exist);
+  sgemm__set_biases(e, along_m, along_n, width, values);
 }
 
 /* The scalars of a call, from host or device memory. */

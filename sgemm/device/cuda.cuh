@@ -231,6 +231,22 @@ SGEMM__DEVICE void sgemm__load_shared4(float *r, const float *p) { sgemm__unpack
 SGEMM__DEVICE void sgemm__store_global4(float *p, const float *r) {
   *(float4 *)p = make_float4(r[0], r[1], r[2], r[3]);
 }
+/* Load or store four elements of C, at an address aligned to 16 bytes, if `inside` is not 0. Each is a statement: where
+   another branch accesses the same elements one by one, nvcc joins the branches and splits a float4
+   (docs/notebook/tile_ends.md, "Stores that nvcc splits"). */
+SGEMM__DEVICE void sgemm__load_whole4(float *r, const float *p, int inside) {
+  asm volatile("{\n.reg .pred inside;\nsetp.ne.s32 inside, %5, 0;\n"
+               "@inside ld.global.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
+               : "+f"(r[0]), "+f"(r[1]), "+f"(r[2]), "+f"(r[3])
+               : "l"(__cvta_generic_to_global(p)), "r"(inside)
+               : "memory");
+}
+SGEMM__DEVICE void sgemm__store_whole4(float *p, const float *r, int inside) {
+  asm volatile("{\n.reg .pred inside;\nsetp.ne.s32 inside, %5, 0;\n"
+               "@inside st.global.v4.f32 [%0], {%1, %2, %3, %4};\n}" ::"l"(__cvta_generic_to_global(p)),
+               "f"(r[0]), "f"(r[1]), "f"(r[2]), "f"(r[3]), "r"(inside)
+               : "memory");
+}
 /* The L2 evicts the line first (PTX ISA, "Cache Operators", st.global.cs). */
 SGEMM__DEVICE void sgemm__stream_global4(float *p, const float *r) {
   __stcs((float4 *)p, make_float4(r[0], r[1], r[2], r[3]));

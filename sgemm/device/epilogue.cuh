@@ -139,32 +139,150 @@ SGEMM__DEVICE int sgemm__is_full_tile(const sgemm__args *p, const sgemm__shape *
          p->ldc % 4 == 0;
 }
 
-/* Stores all results of a thread. Variants with 8 x 8 results per thread and at least 2 buffers store a full tile
-   without a test for each vector. In variants with larger thread tiles this code slows the main loop; in those with
+/* 1 for variants that have code of their own for full tiles, which needs no test for a vector: those with 8 x 8 results
+   per thread and at least 2 buffers. In variants with larger thread tiles this code slows the main loop; in those with
    smaller thread tiles it makes ptxas spill registers (docs/notebook/tile_ends.md, "The ends of tiles"). */
+SGEMM__DEVICE int sgemm__stores_full_tiles(const sgemm__shape *s) {
+  return s->bufs > 1 && s->V == 4 && s->TM * s->TN == 64;
+}
+
+/* Stores all results of a thread in a full tile. */
+SGEMM__DEVICE void sgemm__store_full_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                          const sgemm__thread_tile *own, const float *acc) {
+  float *C = tile->C + own->row * p->ldc + own->col;
+  int i, j, v;
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM; i++) {
+    float *row = C + (i / 4 * own->row_stride + i % 4) * p->ldc;
+    SGEMM__UNROLL
+    for (j = 0; j < s->TN; j += 4) {
+      float r[4];
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        r[v] = sgemm__scale(p, acc[i * s->TN + j + v]);
+      sgemm__store_global4(row + j / 4 * own->col_stride, r);
+    }
+  }
+}
+
+/* Stores all results of a thread. */
 SGEMM__DEVICE void sgemm__store_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                      const sgemm__thread_tile *own, const float *acc) {
   int vector;
-  if (s->bufs > 1 && s->V == 4 && s->TM * s->TN == 64 && sgemm__is_full_tile(p, s, tile)) {
-    float *C = tile->C + own->row * p->ldc + own->col;
-    int i, j, v;
-    SGEMM__UNROLL
-    for (i = 0; i < s->TM; i++) {
-      float *row = C + (i / 4 * own->row_stride + i % 4) * p->ldc;
-      SGEMM__UNROLL
-      for (j = 0; j < s->TN; j += 4) {
-        float r[4];
-        SGEMM__UNROLL
-        for (v = 0; v < 4; v++)
-          r[v] = sgemm__scale(p, acc[i * s->TN + j + v]);
-        sgemm__store_global4(row + j / 4 * own->col_stride, r);
-      }
-    }
+  if (sgemm__stores_full_tiles(s) && sgemm__is_full_tile(p, s, tile)) {
+    sgemm__store_full_tile(p, s, tile, own, acc);
   } else {
     SGEMM__UNROLL
     for (vector = 0; vector < s->TM * s->TN / s->V; vector++)
       sgemm__store_thread_vector(p, s, tile, own, vector, acc + vector * s->V);
   }
+}
+
+/* 1 if the rows of C in the tile are whole vectors of V results: V is 4, the rows are aligned to 16 bytes, and no
+   vector has elements outside of C. */
+SGEMM__DEVICE int sgemm__has_whole_vectors(const sgemm__args *p, int V, const sgemm__tile *tile) {
+  return V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0 && tile->cols % 4 == 0;
+}
+
+/* Exchanges elements of x, two rows of 4, between two lanes whose numbers differ in the bit `mask`. upper: 1 in the
+   lane with the bit set. Elements i and i + stride, stride = 1 or 2, form a pair. The upper lane keeps the second
+   element of each pair and gets the other lane's second element as its first. The other lane keeps the first element
+   and gets the upper lane's first element as its second. */
+SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int mask) {
+  float r[4];
+  int v;
+  SGEMM__UNROLL
+  for (v = 0; v < 4; v++) {
+    const int at = v / 2 * 4 + (stride == 1 ? v % 2 * 2 : v % 2); /* first element of a pair */
+    r[v] = upper ? x[at] : x[at + stride];
+  }
+  sgemm__shuffle_xor4(r, mask);
+  SGEMM__UNROLL
+  for (v = 0; v < 4; v++) {
+    const int at = v / 2 * 4 + (stride == 1 ? v % 2 * 2 : v % 2);
+    x[at] = upper ? r[v] : x[at];
+    x[at + stride] = upper ? x[at + stride] : r[v];
+  }
+}
+
+/* Exchanges the elements of `vectors` output vectors, 4 results each, among lanes that own vectors of the same rows. d:
+   a quarter of the warp's lanes along n. Lane i * d + j along n, i < 4, j < d, has vector i * d + j of a row before.
+   Afterwards it has element i of vectors j, d + j, 2d + j and 3d + j, so that a store of a warp writes 4d consecutive
+   elements. Returns i. */
+SGEMM__DEVICE int sgemm__exchange_vectors(int d, int vectors, float *acc) {
+  /* Lanes whose number along n differs in bit d, and in bit 2d, see sgemm__thread_tile_of(). */
+  const int next = d == 1 || d == 8 ? d : 2 * d, after = d == 8 ? 2 * d : 4 * d;
+  const int odd = (sgemm__thread() & next) != 0, high = (sgemm__thread() & after) != 0;
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < vectors; i += 2) {
+    sgemm__exchange_elements(acc + i * 4, 1, odd, next);
+    sgemm__exchange_elements(acc + i * 4, 2, high, after);
+  }
+  return odd + 2 * high;
+}
+
+/* C <- acc + beta * C for `vectors` output vectors of a thread, V results each, numbered row by row: per_row in a row
+   of the thread tile. acc has been multiplied by alpha. whole: sgemm__has_whole_vectors(), a literal. Without whole
+   vectors of 4 results, the lanes exchange elements first: each store of a warp would otherwise write 4 of every 16
+   bytes. The loads of eight vectors of C are in flight before the first is used: with one at a time, as in
+   sgemm__store_vector(), each would expose the full latency of memory (docs/notebook/tile_ends.md, "Reading C when beta
+   is not 0"). */
+SGEMM__DEVICE void sgemm__store_vectors(const sgemm__args *p, int V, int whole, const sgemm__tile *tile,
+                                        const sgemm__thread_tile *own, int per_row, int vectors, float *acc) {
+  enum { AHEAD = 8 };
+  const int exchanges = !whole && V == 4, lanes_n = own->col_stride / V;
+  const int stride = exchanges ? lanes_n : 1; /* columns from element to element of a vector */
+  const int left = exchanges ? (lanes_n - 1) * sgemm__exchange_vectors(lanes_n / 4, vectors, acc) : 0;
+  const int own_col = own->col - left;
+  float *C = tile->C + own->row * p->ldc + own_col;
+  float c[4 * AHEAD] = {0.0f};
+  int first, i, v;
+  SGEMM__UNROLL
+  for (first = 0; first < vectors && p->beta != 0.0f; first += AHEAD) {
+    SGEMM__UNROLL
+    for (i = first; i < vectors && i < first + AHEAD; i++) {
+      const int row = i / per_row / V * own->row_stride + i / per_row % V, col = i % per_row * own->col_stride;
+      if (whole)
+        sgemm__load_whole4(c + (i - first) * 4, C + row * p->ldc + col,
+                           own->row + row < tile->rows && own_col + col < tile->cols);
+      SGEMM__UNROLL
+      for (v = 0; v < V; v++)
+        if (!whole && own->row + row < tile->rows && own_col + col + v * stride < tile->cols)
+          c[(i - first) * V + v] = sgemm__load_result(C + row * p->ldc + col + v * stride);
+      sgemm__converge();
+    }
+    SGEMM__UNROLL
+    for (i = first * V; i < vectors * V && i < (first + AHEAD) * V; i++)
+      acc[i] = sgemm__add_c(p, acc[i], c[i - first * V]);
+  }
+  SGEMM__UNROLL
+  for (i = 0; i < vectors; i++) {
+    const int row = i / per_row / V * own->row_stride + i / per_row % V, col = i % per_row * own->col_stride;
+    if (whole)
+      sgemm__store_whole4(C + row * p->ldc + col, acc + i * 4,
+                          own->row + row < tile->rows && own_col + col < tile->cols);
+    SGEMM__UNROLL
+    for (v = 0; v < V; v++)
+      if (!whole && own->row + row < tile->rows && own_col + col + v * stride < tile->cols)
+        sgemm__store_global(C + row * p->ldc + col + v * stride, acc[i * V + v]);
+    sgemm__converge();
+  }
+}
+
+/* C <- alpha * acc + beta * C for all output vectors of a thread: all results are multiplied by alpha, then C is
+   loaded, then all are stored. Whole vectors have code of their own. In one branch for both cases nvcc stores their
+   elements one by one. */
+SGEMM__DEVICE void sgemm__scale_and_store(const sgemm__args *p, int V, const sgemm__tile *tile,
+                                          const sgemm__thread_tile *own, int per_row, int vectors, float *acc) {
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < vectors * V; i++)
+    acc[i] = sgemm__scale(p, acc[i]);
+  if (sgemm__has_whole_vectors(p, V, tile))
+    sgemm__store_vectors(p, V, 1, tile, own, per_row, vectors, acc);
+  else
+    sgemm__store_vectors(p, V, 0, tile, own, per_row, vectors, acc);
 }
 
 #endif /* SGEMM_DEVICE_EPILOGUE_CUH */

@@ -125,8 +125,8 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   /* Indices. */
   const int threads_n = s->BN / s->TN; /* threads along n */
   const sgemm__tile tile = sgemm__tile_of_block(p, s, sgemm__block_x());
-  const sgemm__thread_tile own = {sgemm__thread() / threads_n * s->TM, sgemm__thread() % threads_n * s->V, s->V, 0, 0};
-  const sgemm__args unscaled = sgemm__unscaled(p);
+  const sgemm__thread_tile own = {sgemm__thread() / threads_n * s->TM, sgemm__thread() % threads_n * s->V, s->V,
+                                  s->BN / s->TN * s->V, 0};
   /* Tile pointers. */
   sgemm__direct_source from = sgemm__direct_source_of(p, s, &tile, &own);
   int64_t k_left;
@@ -153,14 +153,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
     }
   }
   /* Epilogue. */
-  SGEMM__UNROLL
-  for (i = 0; i < s->TM * s->V; i++)
-    acc[i] = sgemm__scale(p, acc[i]);
-  if (p->beta != 0.0f)
-    sgemm__add_c_vectors(p, s->V, &tile, &own, 1, 0, s->TM, acc);
-  SGEMM__UNROLL
-  for (i = 0; i < s->TM; i++)
-    sgemm__store_vector(&unscaled, s->V, &tile, own.row + i, own.col, acc + i * s->V);
+  sgemm__scale_and_store(p, s->V, &tile, &own, 1, s->TM, acc);
 }
 
 #define SGEMM__KERNEL_direct(stage, name, blocks, ...)                                                                 \

@@ -114,9 +114,10 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
 }
 
 /* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. number: the
-   tile's, in raster order. Variants with 8 x 8 results per thread and without sliced-K, and those that copy single
-   elements, multiply all results by alpha first and load C eight vectors at a time. This order makes the other variants
-   slower (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
+   tile's, in raster order. Variants with 8 x 8 results per thread and without sliced-K have code of their own for full
+   tiles. They, at an edge, and those that copy single elements multiply all results by alpha first and load C eight
+   vectors at a time. This order makes the other variants slower (docs/notebook/tile_ends.md, "Reading C when beta is
+   not 0"). */
 SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                           uint32_t number, const sgemm__thread_tile *own, const sgemm__k_split *split,
                                           float *shared, float *acc) {
@@ -127,14 +128,10 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
     acc[i] += acc[s->TM * s->TN + i];
   if (s->slice_k > 1) {
     sgemm__reduce_and_store(p, s, tile, &at, own, split, shared, acc);
+  } else if (sgemm__stores_full_tiles(s) && sgemm__is_full_tile(p, s, tile)) {
+    sgemm__store_full_tile(p, s, tile, own, acc);
   } else if (s->TM * s->TN == 64 || s->elements) {
-    const sgemm__args unscaled = sgemm__unscaled(p);
-    SGEMM__UNROLL
-    for (i = 0; i < s->TM * s->TN; i++)
-      acc[i] = sgemm__scale(p, acc[i]);
-    if (p->beta != 0.0f)
-      sgemm__add_c_vectors(p, s->V, tile, own, s->TN / s->V, 0, s->TM * s->TN / s->V, acc);
-    sgemm__store_tile(&unscaled, s, tile, own, acc);
+    sgemm__scale_and_store(p, s->V, tile, own, s->TN / s->V, s->TM * s->TN / s->V, acc);
   } else {
     sgemm__store_tile(p, s, tile, own, acc);
   }
@@ -252,7 +249,10 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 #define SGEMM__ELEMENTS_EVENLY(BM, BN, BK, threads)                                                                    \
   ((threads) % (4 * (BK)) == 0 && 32 % ((threads) / (BK)) == 0 && (BM) % ((threads) / (BK)) == 0 &&                    \
    (BN) % ((threads) / (BK)) == 0)
-#define SGEMM__RULES_async(name) SGEMM__RULES_PIPELINED(name)
+#define SGEMM__RULES_async(name)                                                                                       \
+  SGEMM__RULES_PIPELINED(name)                                                                                         \
+  SGEMM__RULE(V == 1 || (TM * TN != 64 && !elements) || (WN / TN >= 4 && WM / TM * (WN / TN) == 32),                   \
+              "four lanes along n exchange the elements of vectors that go to unaligned rows", name)
 /* sgemm__store_pipelined() sums over a cluster in sgemm__reduce_and_store() alone, which adds sliced-K groups by
    vectors of 4 results. */
 #define SGEMM__RULES_splitk(name)                                                                                      \

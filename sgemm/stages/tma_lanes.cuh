@@ -121,27 +121,6 @@ SGEMM__DEVICE sgemm__thread_tile sgemm__lane_result_tile(const sgemm__shape *s) 
   return own;
 }
 
-/* Exchanges elements of x, two rows of 4, between two lanes whose numbers differ in the bit `mask`. upper: 1 in the
-   lane with the bit set. Elements i and i + stride, stride = 1 or 2, form a pair. The upper lane keeps the second
-   element of each pair and gets the other lane's second element as its first. The other lane keeps the first element
-   and gets the upper lane's first element as its second. */
-SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int mask) {
-  float r[4];
-  int v;
-  SGEMM__UNROLL
-  for (v = 0; v < 4; v++) {
-    const int at = v / 2 * 4 + (stride == 1 ? v % 2 * 2 : v % 2); /* first element of a pair */
-    r[v] = upper ? x[at] : x[at + stride];
-  }
-  sgemm__shuffle_xor4(r, mask);
-  SGEMM__UNROLL
-  for (v = 0; v < 4; v++) {
-    const int at = v / 2 * 4 + (stride == 1 ? v % 2 * 2 : v % 2);
-    x[at] = upper ? r[v] : x[at];
-    x[at + stride] = upper ? x[at + stride] : r[v];
-  }
-}
-
 /* C <- alpha * sums + beta * C for `count` rows from row `first` on of a lane's 8 rows of 4 columns. count is even
    where the lanes exchange elements, because an exchange takes two rows. acc: the sums of these rows. In a kernel that
    applies the epilogue, p->epilogue.vec_n is the element for the tile's first column.
