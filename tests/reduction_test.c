@@ -10,13 +10,17 @@ typedef struct call {
   float alpha, beta;
   int wants; /* 1: values, 2: indices, 3: both */
   int nans;  /* every so-manyth element of E is NaN; 0: none */
+  int whole; /* 1: vec_m and vec_n begin at multiples of 16 bytes, if m and n are multiples of 4 */
+  int scalars_on_device;
+  int without_vectors; /* 1: vec_m and vec_n are NULL, for none and bias */
   int64_t workspace;
 } call;
 
 typedef struct operands {
   plane A, B, C, D, E, vec_m, vec_n, values;
   int64_t *indices, *device_indices;
-  int64_t count; /* results of a matrix */
+  float *scalars; /* alpha and beta on the device */
+  int64_t count;  /* results of a matrix */
 } operands;
 
 /* The element (i, j) of the result in double. All operands are small multiples of powers of two, so it is exact. */
@@ -27,8 +31,8 @@ static double result_element(const call *c, const operands *o, int64_t b, int64_
     sum += plane_op_element(&o->A, c->op_a, b, i, k) * plane_op_element(&o->B, c->op_b, b, k, j);
   sum = (double)c->alpha * sum +
         (c->beta != 0.0f ? (double)c->beta * (double)o->C.before[plane_at(&o->C, b, i, j)] : 0.0);
-  vec_m = (double)o->vec_m.before[plane_at(&o->vec_m, b, i, 0)];
-  vec_n = (double)o->vec_n.before[plane_at(&o->vec_n, b, j, 0)];
+  vec_m = c->without_vectors ? 0.0 : (double)o->vec_m.before[plane_at(&o->vec_m, b, i, 0)];
+  vec_n = c->without_vectors ? 0.0 : (double)o->vec_n.before[plane_at(&o->vec_n, b, j, 0)];
   return c->epilogue == SGEMM_EPILOGUE_bias       ? sum + vec_m + vec_n
          : c->epilogue == SGEMM_EPILOGUE_residual ? sum + vec_m + vec_n + (double)o->E.before[plane_at(&o->E, b, i, j)]
          : c->epilogue == SGEMM_EPILOGUE_distance ? fmax(vec_m + vec_n - 2.0 * sum, 0.0)
@@ -136,14 +140,15 @@ static void make_operands(const call *c, operands *o, sgemm_params *p) {
   o->C = plane_make(c->m, c->n, c->batch, col, c->pad, c->beta != 0.0f ? 0.125f : 0.0f, &seed);
   o->D = plane_make(c->m, c->n, c->batch, col, c->pad + 1, 0.0f, &seed);
   o->E = plane_make(c->m, c->n, c->batch, col, c->pad + 2, 0.25f, &seed);
-  o->vec_m = plane_make(c->m, 1, c->batch, 1, 3, 0.5f, &seed);
-  o->vec_n = plane_make(c->n, 1, c->batch, 1, 5, 0.25f, &seed);
+  o->vec_m = plane_make(c->m, 1, c->batch, 1, c->whole ? 4 : 3, 0.5f, &seed);
+  o->vec_n = plane_make(c->n, 1, c->batch, 1, c->whole ? 4 : 5, 0.25f, &seed);
   o->values = plane_make(o->count, 1, c->batch, 1, 3, 0.0f, &seed);
   for (i = 0; c->nans > 0 && i < c->m * c->n; i += c->nans)
     o->E.before[plane_at(&o->E, 0, i / c->n, i % c->n)] = NAN;
   o->indices = (int64_t *)malloc((size_t)(c->batch * o->values.stride) * sizeof(int64_t));
   o->device_indices = (int64_t *)machine_alloc((size_t)(c->batch * o->values.stride) * sizeof(int64_t));
-  cr_assert(o->indices != NULL && o->device_indices != NULL, "no memory for the indices");
+  o->scalars = (float *)machine_alloc(2 * sizeof(float));
+  cr_assert(o->indices != NULL && o->device_indices != NULL && o->scalars != NULL, "no memory for the indices");
   for (i = 0; i < c->batch * o->values.stride; i++)
     o->indices[i] = -77;
   machine_upload(o->device_indices, o->indices, (size_t)(c->batch * o->values.stride) * sizeof(int64_t));
@@ -153,6 +158,13 @@ static void make_operands(const call *c, operands *o, sgemm_params *p) {
   p->batch = c->batch;
   p->alpha = c->alpha;
   p->beta = c->beta;
+  machine_upload(o->scalars, &c->alpha, sizeof c->alpha);
+  machine_upload(o->scalars + 1, &c->beta, sizeof c->beta);
+  if (c->scalars_on_device) {
+    p->alpha_device = o->scalars;
+    p->beta_device = c->beta != 0.0f ? o->scalars + 1 : NULL;
+    p->alpha = 0.5f; /* not used */
+  }
   p->epilogue = c->epilogue;
   p->A = plane_upload(&o->A);
   p->B = plane_upload(&o->B);
@@ -175,6 +187,10 @@ static void make_operands(const call *c, operands *o, sgemm_params *p) {
   p->stride_e = o->E.stride;
   p->stride_vec_m = o->vec_m.stride;
   p->stride_vec_n = o->vec_n.stride;
+  if (c->without_vectors) {
+    p->vec_m = p->vec_n = NULL;
+    p->stride_vec_m = p->stride_vec_n = 0;
+  }
 }
 
 static void free_operands(operands *o) {
@@ -184,6 +200,7 @@ static void free_operands(operands *o) {
     plane_free(planes[i]);
   free(o->indices);
   machine_free(o->device_indices);
+  machine_free(o->scalars);
 }
 
 enum { FENCE = 256 }; /* bytes before and behind the workspace that no kernel may write */
@@ -244,6 +261,7 @@ static call case_of(int i) {
   c.k = sizes[i / 2 % 6][2];
   c.batch = i % 5 == 2 ? 3 : 1;
   c.alpha = i % 4 == 3 ? -2.0f : 1.0f;
+  c.scalars_on_device = i % 9 == 3;
   c.beta = i % 7 < 3 ? 2.0f : 0.0f;
   c.wants = c.reduction <= SGEMM_REDUCTION_sum_squares ? 1 : 1 + i / 4 % 3;
   c.nans = c.epilogue == SGEMM_EPILOGUE_residual && i % 2 ? 5 : 0;
@@ -262,6 +280,31 @@ Test(reductions, small, ANYWHERE) {
     solve(&c, "auto");
     c.workspace = 0;
     solve(&c, "without a workspace");
+  }
+}
+
+/* Whole vectors of results and of vec_m and vec_n, which have a loop of their own in calls that store nothing and have
+   beta 0. */
+Test(reductions, whole_vectors, ANYWHERE) {
+  static const int64_t sizes[][3] = {{36, 152, 5}, {204, 8, 11}, {8, 700, 2}, {4, 332, 4}, {132, 4, 3}, {64, 68, 17}};
+  int i;
+  need_backend();
+  for (i = 0; i < (reduced() ? 84 : 840); i++) {
+    call c = case_of(i);
+    c.whole = 1;
+    c.m = sizes[i / 2 % 6][0];
+    c.n = sizes[i / 2 % 6][1];
+    c.k = sizes[i / 2 % 6][2];
+    if (i % 4 < 2) {
+      c.stores = 0;
+      c.beta = 0.0f;
+    }
+    solve(&c, "whole vectors");
+    c.without_vectors = c.epilogue == SGEMM_EPILOGUE_none || c.epilogue == SGEMM_EPILOGUE_bias;
+    c.m++;
+    c.n++;
+    c.workspace = 300000; /* full of NaNs */
+    solve(&c, "vectors with an edge");
   }
 }
 

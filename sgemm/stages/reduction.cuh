@@ -243,37 +243,109 @@ SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, const s
   return t;
 }
 
+/* A thread's way through its part: from a vector to the next. */
+typedef struct sgemm__part_walk {
+  int i, end;        /* number of the vector in the row, or of the row; that at which the thread ends */
+  int row, col;      /* of the vector's first element in the slab */
+  int step;          /* of i */
+  int down, right;   /* rows and columns */
+  int64_t floats;    /* of the slab */
+  const float *from; /* the vector in the slab */
+} sgemm__part_walk;
+
+SGEMM__DEVICE sgemm__part_walk sgemm__part_walk_of(const sgemm__reduction_args *r, const sgemm__part *t,
+                                                   const sgemm__reduction_thread *own) {
+  const sgemm__args *p = &r->gemm;
+  sgemm__part_walk w;
+  w.i = t->first + (r->along_n ? own->row_thread : own->row_group);
+  w.row = r->along_n ? (int)t->kept_index + own->row_group : w.i;
+  w.col = r->along_n ? 4 * w.i : (int)t->kept_index + 4 * own->row_thread;
+  w.step = r->along_n ? own->row_threads : own->row_groups;
+  w.down = r->along_n ? 0 : w.step;
+  w.right = r->along_n ? 4 * w.step : 0;
+  w.floats = r->along_n ? w.right : w.down * p->ldc;
+  w.from = p->C + t->matrix * p->stride_c + w.row * p->ldc + w.col;
+  w.end = w.row < (int)p->m && w.col < (int)p->n ? t->end : 0; /* none beyond the last row or column that is kept */
+  return w;
+}
+
 /* Reduces the thread's vectors of a part. number, reads: literals. The sums of the next vector are loaded before those
    of this one are used. A slab's rows are whole vectors; columns beyond the last are loaded, not used. */
-SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number, uint32_t reads, const sgemm__part *t,
-                                      sgemm__reduction_thread *own) {
+SGEMM__DEVICE void sgemm__reduce_any_part(const sgemm__reduction_args *r, int number, uint32_t reads,
+                                          const sgemm__part *t, sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
   const sgemm__scalars scalars = sgemm__scalars_of(p);
-  /* From a vector of the thread to its next: vectors of a row or rows, then rows, columns and floats of the slab. */
-  const int step = r->along_n ? own->row_threads : own->row_groups, down = r->along_n ? 0 : step,
-            right = r->along_n ? 4 * step : 0;
-  const int64_t floats = r->along_n ? right : down * p->ldc;
-  int i = t->first + (r->along_n ? own->row_thread : own->row_group), v;
-  int row = r->along_n ? (int)t->kept_index + own->row_group : i,
-      col = r->along_n ? 4 * i : (int)t->kept_index + 4 * own->row_thread;
-  const int exists = row < (int)p->m && col < (int)p->n; /* 0 for threads beyond the last row or column that is kept */
-  const int end = exists ? t->end : 0;
-  const float *from = p->C + t->matrix * p->stride_c + row * p->ldc + col;
+  sgemm__part_walk w = sgemm__part_walk_of(r, t, own);
   float sums[4] = {0.0f}, next[4] = {0.0f};
-  if (i < end)
-    sgemm__load_result4(sums, from);
+  int v;
+  if (w.i < w.end)
+    sgemm__load_result4(sums, w.from);
   sgemm__converge();
-  for (; i < end; i += step, row += down, col += right) {
-    const sgemm__result_vector at = {t->matrix, row, col, sgemm__clip((int)p->n - col, 4)};
-    from += floats;
-    if (i + step < end)
-      sgemm__load_result4(next, from);
+  for (; w.i < w.end; w.i += w.step, w.row += w.down, w.col += w.right) {
+    const sgemm__result_vector at = {t->matrix, w.row, w.col, sgemm__clip((int)p->n - w.col, 4)};
+    w.from += w.floats;
+    if (w.i + w.step < w.end)
+      sgemm__load_result4(next, w.from);
     sgemm__converge();
     sgemm__reduce_vector(r, number, reads, &scalars, &at, sums, own);
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       sums[v] = next[v];
   }
+}
+
+/* 1 for calls in which no vector needs a test: all columns are in whole vectors, the epilogue reads sums and vectors
+   alone, the scalars are on the host, and nothing is stored. reads: a literal. */
+SGEMM__DEVICE int sgemm__is_plain_reduction(const sgemm__reduction_args *r, uint32_t reads) {
+  const sgemm__epilogue_args *e = &r->gemm.epilogue;
+  return !(reads & (SGEMM__READS_c | SGEMM__READS_e | SGEMM__READS_aux)) && r->D == NULL && e->alpha == NULL &&
+         e->beta == NULL && r->gemm.beta == 0.0f && r->gemm.n % 4 == 0 && (uintptr_t)e->vec_n % 16 == 0 &&
+         e->stride_vec_n % 4 == 0;
+}
+
+/* sgemm__reduce_any_part() for plain reductions, with half of the instructions (docs/notebook/reductions.md). */
+SGEMM__DEVICE void sgemm__reduce_plain_part(const sgemm__reduction_args *r, int number, uint32_t reads,
+                                            const sgemm__part *t, sgemm__reduction_thread *own) {
+  const sgemm__epilogue_args *e = &r->gemm.epilogue;
+  const uint32_t vectors = SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_bias;
+  const int has_m = (reads & vectors) && e->vec_m != NULL, has_n = (reads & vectors) && e->vec_n != NULL;
+  const float *vec_m = has_m ? e->vec_m + t->matrix * e->stride_vec_m : r->gemm.C;
+  const float *vec_n = has_n ? e->vec_n + t->matrix * e->stride_vec_n : r->gemm.C;
+  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
+                                   {0.0f}, e->s,   e->t,   0,      0,      e->col_major};
+  sgemm__part_walk w = sgemm__part_walk_of(r, t, own);
+  float next[4] = {0.0f}, along_m = 0.0f, along_n[4] = {0.0f}, result[4];
+  int v;
+  if (w.i < w.end)
+    sgemm__load_result4(next, w.from);
+  sgemm__converge();
+  for (; w.i < w.end; w.i += w.step, w.row += w.down, w.col += w.right) {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      values.sum[v] = r->gemm.alpha * next[v];
+    w.from += w.floats;
+    if (w.i + w.step < w.end)
+      sgemm__load_result4(next, w.from);
+    sgemm__converge();
+    if (has_m)
+      along_m = sgemm__load_global(vec_m + w.row);
+    if (has_n)
+      sgemm__load_global4(along_n, vec_n + w.col);
+    sgemm__converge();
+    sgemm__set_biases(e, along_m, along_n, 4, &values);
+    values.row = e->row + w.row;
+    values.col = e->col + w.col;
+    sgemm__evaluate(number, 0, 4, &values, result);
+    sgemm__add_elements(r->reduction, own, result, r->along_n ? w.col : w.row, r->along_n);
+  }
+}
+
+SGEMM__DEVICE void sgemm__reduce_part(const sgemm__reduction_args *r, int number, uint32_t reads, const sgemm__part *t,
+                                      sgemm__reduction_thread *own) {
+  if (sgemm__is_plain_reduction(r, reads))
+    sgemm__reduce_plain_part(r, number, reads, t, own);
+  else
+    sgemm__reduce_any_part(r, number, reads, t, own);
 }
 
 /* A block reduces one part. The loop over its vectors is there for each epilogue, because one loop with all of them has
