@@ -258,8 +258,8 @@ SGEMM__DEVICE void sgemm__tensor_store_general(const sgemm__args *p, const sgemm
     if (reads_c) {
       SGEMM__UNROLL
       for (j = 0; j < width / 4; j++) {
-        const int h = j / 2 % 2 * 8, at = from + j / 4 * 16 + j % 2 * 8;
-        sgemm__load_first2(c + j * 2, own->C + h * p->ldc + at, own->row + h < p->m ? left - at : 0);
+        const int row = j / 2 % 2 * 8, at = from + j / 4 * 16 + j % 2 * 8;
+        sgemm__load_first2(c + j * 2, own->C + row * p->ldc + at, own->row + row < p->m ? left - at : 0);
       }
     }
     SGEMM__UNROLL
