@@ -841,7 +841,7 @@ Test(selection, near_the_workspace_limit) {
    hide the latency of these loads. */
 Test(selection, beta_changes_the_variant) {
   const sgemm_device d = h200();
-  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 3072, 128);
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4096, 3072, 96);
   sgemm_plan plan;
   set_compiled(SGEMM_STAGE_ANY);
   set_addresses(&p, 0);
