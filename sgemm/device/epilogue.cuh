@@ -210,7 +210,9 @@ SGEMM__DEVICE void sgemm__exchange_elements(float *x, int stride, int upper, int
    Afterwards it has element i of vectors j, d + j, 2d + j and 3d + j, so that a store of a warp writes 4d consecutive
    elements. Returns i. */
 SGEMM__DEVICE int sgemm__exchange_vectors(int d, int vectors, float *acc) {
-  /* Lanes whose number along n differs in bit d, and in bit 2d, see sgemm__thread_tile_of(). */
+  /* The bits of the thread index that are bits d and 2d of the lane's number along n. With 32 lanes along n both
+     numbers are equal. With fewer, bit 1 of the thread index counts along m, see sgemm__thread_tile_of(), and bit 1 and
+     higher bits of the number along n are one place higher in the thread index. */
   const int next = d == 1 || d == 8 ? d : 2 * d, after = d == 8 ? 2 * d : 4 * d;
   const int odd = (sgemm__thread() & next) != 0, high = (sgemm__thread() & after) != 0;
   int i;

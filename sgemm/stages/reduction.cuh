@@ -243,20 +243,20 @@ SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, const s
   return t;
 }
 
-/* A thread's way through its part: from a vector to the next. */
-typedef struct sgemm__part_walk {
-  int i, end;        /* number of the vector in the row, or of the row; that at which the thread ends */
+/* The vector that a thread reduces, and its step to the next one. */
+typedef struct sgemm__part_position {
+  int i, end;        /* number of the vector in the row, or number of the row; the first that is not the thread's */
   int row, col;      /* of the vector's first element in the slab */
-  int step;          /* of i */
-  int down, right;   /* rows and columns */
-  int64_t floats;    /* of the slab */
   const float *from; /* the vector in the slab */
-} sgemm__part_walk;
+  int step;          /* i of the next vector minus i */
+  int down, right;   /* rows and columns from the vector to the next */
+  int64_t floats;    /* floats from the vector to the next */
+} sgemm__part_position;
 
-SGEMM__DEVICE sgemm__part_walk sgemm__part_walk_of(const sgemm__reduction_args *r, const sgemm__part *t,
-                                                   const sgemm__reduction_thread *own) {
+SGEMM__DEVICE sgemm__part_position sgemm__part_position_of(const sgemm__reduction_args *r, const sgemm__part *t,
+                                                           const sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
-  sgemm__part_walk w;
+  sgemm__part_position w;
   w.i = t->first + (r->along_n ? own->row_thread : own->row_group);
   w.row = r->along_n ? (int)t->kept_index + own->row_group : w.i;
   w.col = r->along_n ? 4 * w.i : (int)t->kept_index + 4 * own->row_thread;
@@ -275,7 +275,7 @@ SGEMM__DEVICE void sgemm__reduce_any_part(const sgemm__reduction_args *r, int nu
                                           const sgemm__part *t, sgemm__reduction_thread *own) {
   const sgemm__args *p = &r->gemm;
   const sgemm__scalars scalars = sgemm__scalars_of(p);
-  sgemm__part_walk w = sgemm__part_walk_of(r, t, own);
+  sgemm__part_position w = sgemm__part_position_of(r, t, own);
   float sums[4] = {0.0f}, next[4] = {0.0f};
   int v;
   if (w.i < w.end)
@@ -309,11 +309,12 @@ SGEMM__DEVICE void sgemm__reduce_plain_part(const sgemm__reduction_args *r, int 
   const sgemm__epilogue_args *e = &r->gemm.epilogue;
   const uint32_t vectors = SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_bias;
   const int has_m = (reads & vectors) && e->vec_m != NULL, has_n = (reads & vectors) && e->vec_n != NULL;
+  /* Without a vector its address is any: it is not read. */
   const float *vec_m = has_m ? e->vec_m + t->matrix * e->stride_vec_m : r->gemm.C;
   const float *vec_n = has_n ? e->vec_n + t->matrix * e->stride_vec_n : r->gemm.C;
   sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
                                    {0.0f}, e->s,   e->t,   0,      0,      e->col_major};
-  sgemm__part_walk w = sgemm__part_walk_of(r, t, own);
+  sgemm__part_position w = sgemm__part_position_of(r, t, own);
   float next[4] = {0.0f}, along_m = 0.0f, along_n[4] = {0.0f}, result[4];
   int v;
   if (w.i < w.end)
