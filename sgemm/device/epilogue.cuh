@@ -82,57 +82,6 @@ SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm
   }
 }
 
-/* The args of results to which alpha and beta have been applied: alpha 1, beta 0. */
-SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
-  sgemm__args args = *p;
-  args.alpha = 1.0f;
-  args.beta = 0.0f;
-  args.applies_epilogue = 0;
-  return args;
-}
-
-/* Loads V elements of a row of C to registers c, from (row, col) of the tile on. Elements outside of C leave c
-   unchanged. */
-SGEMM__DEVICE void sgemm__load_c_vector(const sgemm__args *p, int V, const sgemm__tile *tile, int row, int col,
-                                        float *c) {
-  const int vectors = V == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
-  const float *C = tile->C + row * p->ldc + col;
-  int v;
-  if (row < tile->rows && vectors && col + 4 <= tile->cols) {
-    sgemm__load_result4(c, C);
-  } else if (row < tile->rows) {
-    SGEMM__UNROLL
-    for (v = 0; v < V; v++)
-      if (col + v < tile->cols)
-        c[v] = sgemm__load_result(C + v);
-  }
-  sgemm__converge();
-}
-
-/* acc <- acc + beta * C for `vectors` output vectors of a thread, V results each, from number `first` on. per_row:
-   output vectors in a row of the thread tile. acc has been multiplied by alpha. beta is not 0. Eight vectors of C are
-   in flight before the first is used: with one load at a time, as in sgemm__store_vector(), each would expose the full
-   latency of memory (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
-SGEMM__DEVICE void sgemm__add_c_vectors(const sgemm__args *p, int V, const sgemm__tile *tile,
-                                        const sgemm__thread_tile *own, int per_row, int first, int vectors,
-                                        float *acc) {
-  float c[8 * 4] = {0.0f};
-  int vector, i;
-  SGEMM__UNROLL
-  for (vector = 0; vector < vectors; vector += 8) {
-    const int count = vectors - vector < 8 ? vectors - vector : 8;
-    SGEMM__UNROLL
-    for (i = 0; i < count; i++) {
-      const int row = (first + vector + i) / per_row, column = (first + vector + i) % per_row;
-      sgemm__load_c_vector(p, V, tile, own->row + row / V * own->row_stride + row % V,
-                           own->col + column * own->col_stride, c + i * V);
-    }
-    SGEMM__UNROLL
-    for (i = 0; i < count * V; i++)
-      acc[vector * V + i] = sgemm__add_c(p, acc[vector * V + i], c[i]);
-  }
-}
-
 /* 1 for a full tile: all of it lies inside C, beta is 0, and the rows of C are aligned to 16 bytes. */
 SGEMM__DEVICE int sgemm__is_full_tile(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile) {
   return tile->rows == s->BM && tile->cols == s->BN && p->beta == 0.0f && (uintptr_t)tile->C % 16 == 0 &&

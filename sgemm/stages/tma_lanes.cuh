@@ -121,6 +121,47 @@ SGEMM__DEVICE sgemm__thread_tile sgemm__lane_result_tile(const sgemm__shape *s) 
   return own;
 }
 
+/* The args of results to which alpha and beta have been applied: alpha 1, beta 0. */
+SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
+  sgemm__args args = *p;
+  args.alpha = 1.0f;
+  args.beta = 0.0f;
+  args.applies_epilogue = 0;
+  return args;
+}
+
+/* Loads 4 elements of a row of C to registers c, from (row, col) of the tile on. Elements outside of C leave c
+   unchanged. */
+SGEMM__DEVICE void sgemm__load_c_row(const sgemm__args *p, const sgemm__tile *tile, int row, int col, float *c) {
+  const int aligned = (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
+  const float *C = tile->C + row * p->ldc + col;
+  int v;
+  if (row < tile->rows && aligned && col + 4 <= tile->cols) {
+    sgemm__load_result4(c, C);
+  } else if (row < tile->rows) {
+    SGEMM__UNROLL
+    for (v = 0; v < 4; v++)
+      if (col + v < tile->cols)
+        c[v] = sgemm__load_result(C + v);
+  }
+  sgemm__converge();
+}
+
+/* acc <- acc + beta * C for `count` rows from row `first` on of a lane's 8 rows of 4 columns. acc has been multiplied by
+   alpha. All loads of C are in flight before the first is used: with one at a time, as in sgemm__store_vector(), each
+   would expose the full latency of memory (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
+SGEMM__DEVICE void sgemm__add_c_rows(const sgemm__args *p, const sgemm__tile *tile, const sgemm__thread_tile *own,
+                                     int first, int count, float *acc) {
+  float c[8 * 4] = {0.0f};
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < count; i++)
+    sgemm__load_c_row(p, tile, own->row + (first + i) / 4 * own->row_stride + (first + i) % 4, own->col, c + i * 4);
+  SGEMM__UNROLL
+  for (i = 0; i < count * 4; i++)
+    acc[i] = sgemm__add_c(p, acc[i], c[i]);
+}
+
 /* C <- alpha * sums + beta * C for `count` rows from row `first` on of a lane's 8 rows of 4 columns. count is even
    where the lanes exchange elements, because an exchange takes two rows. acc: the sums of these rows. In a kernel that
    applies the epilogue, p->epilogue.vec_n is the element for the tile's first column.
@@ -142,7 +183,7 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
     SGEMM__UNROLL
     for (i = 0; i < count * 4; i++)
       acc[i] = sgemm__scale(p, acc[i]);
-    sgemm__add_c_vectors(p, 4, tile, &own, 1, first, count, acc);
+    sgemm__add_c_rows(p, tile, &own, first, count, acc);
     SGEMM__UNROLL
     for (i = 0; i < count; i++)
       sgemm__store_vector(&sums, 4, tile, own.row + (first + i) / 4 * own.row_stride + (first + i) % 4, own.col,
