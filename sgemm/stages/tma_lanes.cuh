@@ -147,9 +147,9 @@ SGEMM__DEVICE void sgemm__load_c_row(const sgemm__args *p, const sgemm__tile *ti
   sgemm__converge();
 }
 
-/* acc <- acc + beta * C for `count` rows from row `first` on of a lane's 8 rows of 4 columns. acc has been multiplied by
-   alpha. All loads of C are in flight before the first is used: with one at a time, as in sgemm__store_vector(), each
-   would expose the full latency of memory (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
+/* acc <- acc + beta * C for `count` rows from row `first` on of a lane's 8 rows of 4 columns. acc has been multiplied
+   by alpha. All loads of C are in flight before the first is used: with one at a time, as in sgemm__store_vector(),
+   each would expose the full latency of memory (docs/notebook/tile_ends.md, "Reading C when beta is not 0"). */
 SGEMM__DEVICE void sgemm__add_c_rows(const sgemm__args *p, const sgemm__tile *tile, const sgemm__thread_tile *own,
                                      int first, int count, float *acc) {
   float c[8 * 4] = {0.0f};
