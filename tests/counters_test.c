@@ -98,16 +98,15 @@ static int one_result(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
 }
 
-/* 1 if lanes exchange elements of results before they store them to rows that are no whole vectors: stage async with
-   8 x 8 results a thread or copies of single elements. */
-static int exchanges_results(const sgemm_variant_info *v) {
-  return v->stage == SGEMM_STAGE_async && v->V == 4 && (v->TM * v->TN == 64 || v->copies_elements);
-}
-
-/* 1 if the epilogue loads C eight output vectors at a time where beta is not 0. */
+/* 1 if the epilogue loads C eight output vectors at a time where beta is not 0: stage tma, and stage async with 8 x 8
+   results a thread or copies of single elements. */
 static int loads_c_ahead(const sgemm_variant_info *v) {
   return v->uses_tma || (v->stage == SGEMM_STAGE_async && (v->TM * v->TN == 64 || v->copies_elements));
 }
+
+/* 1 if lanes exchange elements of results before they store them to rows that are no whole vectors: the variants of
+   async with loads_c_ahead() and V = 4. */
+static int exchanges_results(const sgemm_variant_info *v) { return v->V == 4 && !v->uses_tma && loads_c_ahead(v); }
 
 /* The size rounded up to whole tiles. */
 static size covered(const sgemm_variant_info *v, size s) {
@@ -540,8 +539,8 @@ static loads loads_of(const sgemm_variant_info *v, int ops, size s) {
 
 /* Requests and sectors of the stores to C, one request for each output vector of V results. sgemm/device/tile.cuh says
    which results of a tile a thread owns. Where lanes exchange elements, sgemm__exchange_vectors() says which a thread
-   stores. Each sliced-K group stores a part of the vectors of a thread tile. In stage
-   tma, where k is interleaved across lanes, each lane of a quad stores a quarter of the quad's results. */
+   stores. Each sliced-K group stores a part of the vectors of a thread tile. In stage tma, where k is interleaved
+   across lanes, each lane of a quad stores a quarter of the quad's results. */
 static void stores(const sgemm_variant_info *v, int ops, size s, int64_t *requests, int64_t *sectors) {
   const int lanes_m = v->WM / v->TM, lanes_n = v->WN / v->TN, group = lanes_m * lanes_n,
             kernel_ops = ops_of_kernel(v, ops, s);
