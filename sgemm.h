@@ -498,10 +498,11 @@ sgemm_status sgemm_workspace_query(const sgemm_params *p, int64_t *bytes);
 /* Computes one value of each row, or each column, of the result that sgemm_run() would compute, epilogue included, and
    does not store the result unless p.D is given. C is read as by sgemm_run(), and never written. Each time the same
    call gives the same bits; sums are added in an order that depends on the sizes and the workspace.
-     The result is computed in slabs about as large as the L2, in p's workspace: in the bytes of
-     sgemm_reduction_workspace_query(), or in less, which is slower. Without a workspace one kernel multiplies and
-     reduces, at a small part of the speed, in strict fp32, rows or columns of less than 2^31 elements. Pre-split
-     operands are not used.
+     The result is computed in slabs, in p's workspace: in the bytes of sgemm_reduction_workspace_query(), or in less,
+     which is slower. Where both operands are contiguous along k, kernels of tma and wgmma reduce the rows of their
+     tiles and store no sums of products (docs/reductions.md); else a slab is about as large as the L2. Without a
+     workspace one kernel multiplies and reduces, at a small part of the speed, in strict fp32, rows or columns of less
+     than 2^31 elements. Pre-split operands are not used.
      Errors: SGEMM_ERROR_PARAMS; SGEMM_ERROR_REDUCTION, _AXIS; those of sgemm_check(); SGEMM_ERROR_VALUES, _INDICES,
      _STRIDE_VALUES; those of sgemm_run(). */
 sgemm_status sgemm_run_reduction(const sgemm_params *p, const sgemm_reduction_params *r, sgemm_stream stream);

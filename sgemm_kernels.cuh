@@ -181,6 +181,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #include "sgemm/device/apply_epilogue.cuh"
 #include "sgemm/device/epilogue.cuh"
 #include "sgemm/device/reduce.cuh"
+#include "sgemm/device/partial_values.cuh"
 
 /* ---- Rules ------------------------------------------------------------------------------------------------------- */
 
@@ -254,6 +255,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #include "sgemm/stages/pack.cuh"
 #include "sgemm/stages/stream_k.cuh"
 #include "sgemm/stages/tma_lanes.cuh"
+#include "sgemm/stages/tma_reduce.cuh"
 #include "sgemm/stages/tma_copies.cuh"
 #include "sgemm/stages/tma.cuh"
 #if SGEMM__PART_HOST
@@ -264,6 +266,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #if SGEMM__DEFINES_TENSOR
 #include "sgemm/stages/tensor_split.cuh"
 #include "sgemm/stages/tensor.cuh"
+#include "sgemm/stages/tensor_reduce.cuh"
 #include "sgemm/stages/tensor_wgmma.cuh"
 #include "sgemm/stages/tensor_mma.cuh"
 #endif
@@ -295,9 +298,21 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
       SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                                                                       \
           SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)))
+
+/* The reducing kernels. */
+#define SGEMM__STAMP_REDUCED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)          \
+  SGEMM__IF(SGEMM__REDUCING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                  \
+    SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                      \
+      SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                \
+        SGEMM__CAT(SGEMM__KERNEL_, stage)(                                                                             \
+            stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced),                                       \
+            blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, 0, SGEMM__REDUCES, 1, 0, 1))                         \
+      SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                    \
+        SGEMM__DECLARE_KERNEL(stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced)))))
 // clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)
+SGEMM_VARIANTS(SGEMM__STAMP_REDUCED)
 
 /* The tensor modes: one kernel for each format that splits, and one for each tensor-core variant. */
 #if SGEMM__DEFINES_TENSOR
@@ -329,12 +344,15 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
 
-/* A variant's kernels in the order of sgemm__kernel_number(), then 0. A variant that is not compiled has only the 0. */
+/* A variant's kernels in the order of sgemm__kernel_number(), or 0: at most four, and the reducing one is number 4. A
+   variant that is not compiled has none. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
-  {SGEMM__IF(SGEMM__ENABLED(stage, production))(SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                             \
-      SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)) 0},
-static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
+  {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
+      SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks) \
+          SGEMM__IF(SGEMM__REDUCING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                          \
+              SGEMM__KERNEL_POINTER(SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced)), )) 0},
+static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][6] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
 #if SGEMM__WITH_KERNELS

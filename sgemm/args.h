@@ -75,6 +75,9 @@ typedef struct sgemm__tma_args {
   uint32_t stream_k_units;    /* stream-K units, which divide the iterations of the stream-K tiles; one a block */
   uint64_t unit_iterations;   /* iterations (k-steps of BK) of a stream-K unit, in multiples of 2^-32 */
   float *partials;            /* workspace: two partial tiles for each stream-K unit */
+  float *tile_values;         /* reducing kernel: workspace, a partial value for each row of each tile, see
+                                 sgemm__store_tile_value() */
+  int reduction;              /* reducing kernel: sgemm_reduction */
   int BM, BN, BK;             /* columns of the variant, for sgemm_reduce_stream_k */
   uint32_t reduce_threads;    /* sgemm_reduce_stream_k: threads that add one sum, a power of two, at most 32 */
 } sgemm__tma_args;
@@ -110,6 +113,9 @@ typedef struct sgemm__tensor_args {
   int adds_to_report;                /* 1: the report has the bits of earlier slices */
   uint32_t *full_terms;              /* SGEMM__WORD_FULL_TERMS: in kernels of tensor_fallback, and in fp16x3 if slices
                                         share an operand; else NULL */
+  float *tile_values;                /* workspace: a partial value for each row of each tile, see
+                                        sgemm__store_tile_value(); NULL: C receives the results */
+  int reduction;                     /* sgemm_reduction, with tile_values */
 } sgemm__tensor_args;
 
 /* Args of the kernels of reductions. The m x n results of gemm are a slab of the result of the call. */
@@ -132,6 +138,17 @@ typedef struct sgemm__reduction_args {
   int reduction;            /* sgemm_reduction */
 } sgemm__reduction_args;
 
+/* Args of sgemm_reduce_tiles: the partial values of a slab's rows, all in the workspace. slab.gemm.fallback_reason: NULL,
+   or not 0 if the strict fallback multiplied. */
+typedef struct sgemm__tile_reduction_args {
+  sgemm__reduction_args slab;
+  const float *tiles;    /* slab.parts partial values for each row, one for each tile, see sgemm__store_tile_value() */
+  const float *fallback; /* fallback_parts partial values for each row, of the strict fallback */
+  float *earlier;        /* a partial value for each row, of the slabs before along n; NULL: there is one slab */
+  int fallback_parts;
+  int ends; /* 1: the slab is the last one along n; 0: `earlier` receives the partial values */
+} sgemm__tile_reduction_args;
+
 /* The grid of a launch. y * z is at least the number of matrices, or of blocks of 128 k, that y and z number. */
 typedef struct sgemm__grid {
   unsigned x, y, z, threads; /* blocks, y and z at most 65535; threads of a block */
@@ -148,6 +165,7 @@ typedef struct sgemm__grid {
   X(APPLY_EPILOGUE,  sgemm_apply_epilogue,  sgemm__args)                                                               \
   X(REDUCE_SLAB,     sgemm_reduce_slab,     sgemm__reduction_args)                                                     \
   X(REDUCE_PARTS,    sgemm_reduce_parts,    sgemm__reduction_args)                                                     \
+  X(REDUCE_TILES,    sgemm_reduce_tiles,    sgemm__tile_reduction_args)                                                \
   X(REDUCE_DIRECT,   sgemm_reduce_direct,   sgemm__reduction_args)
 // clang-format on
 

@@ -64,6 +64,14 @@
 #define SGEMM__IN_REGISTERS_gelu ~, 1
 #define SGEMM__IN_REGISTERS(name) SGEMM__IS(SGEMM__IN_REGISTERS_##name)
 
+/* SGEMM__IN_TILES_<name> marks the rows that reducing kernels apply to the results of a tile before they reduce its
+   rows (docs/notebook/reductions.md, "In the tiles"). They have a loop for each of these rows, which read no matrix. */
+#define SGEMM__IN_TILES_none ~, 1
+#define SGEMM__IN_TILES_bias ~, 1
+#define SGEMM__IN_TILES_distance ~, 1
+#define SGEMM__IN_TILES_cosine ~, 1
+#define SGEMM__IN_TILES(name) SGEMM__IS(SGEMM__IN_TILES_##name)
+
 #ifndef SGEMM_PROJECT_EPILOGUES
 #define SGEMM_PROJECT_EPILOGUES(X)
 #endif

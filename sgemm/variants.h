@@ -55,6 +55,8 @@
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
 #define SGEMM__FUSED2(name) SGEMM__IS(SGEMM__FUSED_##name)
 #define SGEMM__FUSED(name) SGEMM__FUSED2(name)
+#define SGEMM__REDUCING2(name) SGEMM__IS(SGEMM__REDUCING_##name)
+#define SGEMM__REDUCING(name) SGEMM__REDUCING2(name)
 #define SGEMM__ELEMENTS2(name) SGEMM__IS(SGEMM__ELEMENTS_##name)
 #define SGEMM__ELEMENTS(name) SGEMM__ELEMENTS2(name)
 #define SGEMM__SMALL2(stage, extent, BK) SGEMM__IS(SGEMM__SMALL_##stage##_##extent##_##BK)
@@ -170,6 +172,10 @@
 #define SGEMM__FUSED_sgemm_splitk_32x32x32_4x4 ~, 1
 #define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
 #define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
+
+/* SGEMM__REDUCING_<variant> marks the variant of tma with a further kernel, <variant>_reduced, for op NT. This kernel
+   reduces the rows of its tiles and stores a partial value for each, not the results: see sgemm_run_reduction(). */
+#define SGEMM__REDUCING_sgemm_tma_64x64x32_16x8 ~, 1
 
 /* SGEMM__ELEMENTS_<variant> marks the variants of async and splitk that copy single elements, whatever the alignment,
    without branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes,

@@ -14,7 +14,7 @@
 
 /* A variant is compiled if its first kernel is not NULL. All tensor-core variants are compiled. */
 typedef const void *sgemm__kernel;
-static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5];
+static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][6];
 #define SGEMM__WITH_TENSOR 1
 
 static int with_stage = 1; /* 0: a build of the production variants */

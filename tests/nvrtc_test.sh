@@ -72,7 +72,7 @@ compiled() {
   fi
 }
 common="sgemm_apply_epilogue sgemm_pack sgemm_reduce_direct sgemm_reduce_parts sgemm_reduce_slab"
-common+=" sgemm_reduce_split_k sgemm_reduce_stream_k"
+common+=" sgemm_reduce_split_k sgemm_reduce_stream_k sgemm_reduce_tiles"
 compiled "one stage" "$common sgemm_tiled_16x16x16_1x1 sgemm_tiled_32x32x32_1x1" --gpu-architecture=compute_90 \
   -DSGEMM_STAGE=tiled
 compiled "one part" "sgemm_direct_16x128x4_4x4 sgemm_direct_16x32x4_4x1 sgemm_direct_4x32x8_1x1" \

@@ -8,11 +8,13 @@ typedef struct call {
   int reduction, axis, order, op_a, op_b, epilogue, mode, stores, pad;
   int64_t m, n, k, batch;
   float alpha, beta;
-  int wants; /* 1: values, 2: indices, 3: both */
-  int nans;  /* every so-manyth element of E is NaN; 0: none */
-  int whole; /* 1: vec_m and vec_n begin at multiples of 16 bytes, if m and n are multiples of 4 */
+  int wants;        /* 1: values, 2: indices, 3: both */
+  int nans;         /* every so-manyth element of E is NaN; 0: none */
+  int nan_operands; /* 1: elements of A and B are NaN and Inf */
+  int whole;        /* 1: vec_m and vec_n begin at multiples of 16 bytes, if m and n are multiples of 4 */
   int scalars_on_device;
-  int without_vectors; /* 1: vec_m and vec_n are NULL, for none and bias */
+  int dense_vectors;   /* 1: those of a matrix follow those of the matrix before */
+  int without_vectors; /* 1: vec_m is NULL, 2: vec_n is, 3: both, for epilogues that need none */
   int64_t workspace;
 } call;
 
@@ -23,6 +25,8 @@ typedef struct operands {
   int64_t count;  /* results of a matrix */
 } operands;
 
+static double relu(double x) { return x < 0.0 ? 0.0 : x; } /* NaN for NaN */
+
 /* The element (i, j) of the result in double. All operands are small multiples of powers of two, so it is exact. */
 static double result_element(const call *c, const operands *o, int64_t b, int64_t i, int64_t j) {
   double sum = 0.0, vec_m, vec_n;
@@ -31,11 +35,13 @@ static double result_element(const call *c, const operands *o, int64_t b, int64_
     sum += plane_op_element(&o->A, c->op_a, b, i, k) * plane_op_element(&o->B, c->op_b, b, k, j);
   sum = (double)c->alpha * sum +
         (c->beta != 0.0f ? (double)c->beta * (double)o->C.before[plane_at(&o->C, b, i, j)] : 0.0);
-  vec_m = c->without_vectors ? 0.0 : (double)o->vec_m.before[plane_at(&o->vec_m, b, i, 0)];
-  vec_n = c->without_vectors ? 0.0 : (double)o->vec_n.before[plane_at(&o->vec_n, b, j, 0)];
+  vec_m = c->without_vectors & 1 ? 0.0 : (double)o->vec_m.before[plane_at(&o->vec_m, b, i, 0)];
+  vec_n = c->without_vectors & 2 ? 0.0 : (double)o->vec_n.before[plane_at(&o->vec_n, b, j, 0)];
   return c->epilogue == SGEMM_EPILOGUE_bias       ? sum + vec_m + vec_n
+         : c->epilogue == SGEMM_EPILOGUE_relu     ? relu(sum + vec_m + vec_n)
+         : c->epilogue == SGEMM_EPILOGUE_cosine   ? 1.0 - sum * vec_m * vec_n
          : c->epilogue == SGEMM_EPILOGUE_residual ? sum + vec_m + vec_n + (double)o->E.before[plane_at(&o->E, b, i, j)]
-         : c->epilogue == SGEMM_EPILOGUE_distance ? fmax(vec_m + vec_n - 2.0 * sum, 0.0)
+         : c->epilogue == SGEMM_EPILOGUE_distance ? relu(vec_m + vec_n - 2.0 * sum)
                                                   : sum;
 }
 
@@ -140,11 +146,15 @@ static void make_operands(const call *c, operands *o, sgemm_params *p) {
   o->C = plane_make(c->m, c->n, c->batch, col, c->pad, c->beta != 0.0f ? 0.125f : 0.0f, &seed);
   o->D = plane_make(c->m, c->n, c->batch, col, c->pad + 1, 0.0f, &seed);
   o->E = plane_make(c->m, c->n, c->batch, col, c->pad + 2, 0.25f, &seed);
-  o->vec_m = plane_make(c->m, 1, c->batch, 1, c->whole ? 4 : 3, 0.5f, &seed);
-  o->vec_n = plane_make(c->n, 1, c->batch, 1, c->whole ? 4 : 5, 0.25f, &seed);
+  o->vec_m = plane_make(c->m, 1, c->batch, 1, c->dense_vectors ? 0 : c->whole ? 4 : 3, 0.5f, &seed);
+  o->vec_n = plane_make(c->n, 1, c->batch, 1, c->dense_vectors ? 0 : c->whole ? 4 : 5, 0.25f, &seed);
   o->values = plane_make(o->count, 1, c->batch, 1, 3, 0.0f, &seed);
   for (i = 0; c->nans > 0 && i < c->m * c->n; i += c->nans)
     o->E.before[plane_at(&o->E, 0, i / c->n, i % c->n)] = NAN;
+  if (c->nan_operands) {
+    o->A.before[plane_at(&o->A, 0, o->A.m / 2, o->A.n / 3)] = NAN;
+    o->B.before[plane_at(&o->B, 0, o->B.m / 3, o->B.n / 2)] = -INFINITY;
+  }
   o->indices = (int64_t *)malloc((size_t)(c->batch * o->values.stride) * sizeof(int64_t));
   o->device_indices = (int64_t *)machine_alloc((size_t)(c->batch * o->values.stride) * sizeof(int64_t));
   o->scalars = (float *)machine_alloc(2 * sizeof(float));
@@ -187,9 +197,13 @@ static void make_operands(const call *c, operands *o, sgemm_params *p) {
   p->stride_e = o->E.stride;
   p->stride_vec_m = o->vec_m.stride;
   p->stride_vec_n = o->vec_n.stride;
-  if (c->without_vectors) {
-    p->vec_m = p->vec_n = NULL;
-    p->stride_vec_m = p->stride_vec_n = 0;
+  if (c->without_vectors & 1) {
+    p->vec_m = NULL;
+    p->stride_vec_m = 0;
+  }
+  if (c->without_vectors & 2) {
+    p->vec_n = NULL;
+    p->stride_vec_n = 0;
   }
 }
 
@@ -300,7 +314,7 @@ Test(reductions, whole_vectors, ANYWHERE) {
       c.beta = 0.0f;
     }
     solve(&c, "whole vectors");
-    c.without_vectors = c.epilogue == SGEMM_EPILOGUE_none || c.epilogue == SGEMM_EPILOGUE_bias;
+    c.without_vectors = c.epilogue == SGEMM_EPILOGUE_none || c.epilogue == SGEMM_EPILOGUE_bias ? 3 : 0;
     c.m++;
     c.n++;
     c.workspace = 300000; /* full of NaNs */
@@ -356,6 +370,43 @@ Test(reductions, tensor, ANYWHERE) {
     c.batch = 1;
     c.workspace = i % 3 == 1 ? 1000000 : SGEMM_WORKSPACE_AUTO;
     solve(&c, "tensor");
+  }
+}
+
+/* Both operands K-major, in calls that kernels reduce in the tiles of the product: edges, several slabs along m and n,
+   batches; NaN and Inf, for which strict fp32 replaces the tensor modes. A GPU with many SMs runs smaller results by
+   other kernels. */
+Test(reductions, tiles, ANYWHERE) {
+  static const int epilogues[] = {SGEMM_EPILOGUE_none, SGEMM_EPILOGUE_bias, SGEMM_EPILOGUE_relu,
+                                  SGEMM_EPILOGUE_distance, SGEMM_EPILOGUE_cosine};
+  static const int64_t bytes[] = {SGEMM_WORKSPACE_AUTO, 20000, 9000};
+  sgemm_device device;
+  int i;
+  need_backend();
+  cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS, "no device");
+  for (i = 0; i < (reduced() ? 40 : 400); i++) {
+    call c = case_of(i);
+    c.mode = i / 3 % 2 == 0 ? SGEMM_STRICT : i % 3 == 0 ? SGEMM_TENSOR_FULL : SGEMM_TENSOR;
+    c.epilogue = epilogues[i % 5];
+    c.op_a = c.order == SGEMM_COL_MAJOR ? SGEMM_T : SGEMM_N;
+    c.op_b = c.order == SGEMM_COL_MAJOR ? SGEMM_N : SGEMM_T;
+    c.stores = c.scalars_on_device = 0;
+    c.beta = 0.0f;
+    c.m = i % 4 < 2 ? 391 : 64;
+    c.n = i % 4 == 1 ? 257 : i % 4 == 3 ? 63 : 530;
+    c.k = 36 + 52 * (i % 2);
+    if (device.multiprocessors > 16 && i % 12 < 2) {
+      c.m = 2100;
+      c.n = 3010;
+    }
+    c.nan_operands = i % 6 == 5 || i % 24 == 12;
+    c.batch = i % 7 == 6 ? 3 : 1;
+    c.pad = c.batch > 1 ? 0 : 4; /* TMA needs strides that are multiples of the leading dimension */
+    c.dense_vectors = c.batch > 1;
+    if (c.epilogue < SGEMM_EPILOGUE_gelu) /* a batch has one vector along the columns, or none */
+      c.without_vectors = c.batch > 1 ? (c.axis == SGEMM_EACH_ROW ? 2 : 1) : i / 5 % 4;
+    c.workspace = c.mode == SGEMM_STRICT ? bytes[i % 3] : i % 2 ? 600000 : SGEMM_WORKSPACE_AUTO;
+    solve(&c, "tiles");
   }
 }
 

@@ -99,14 +99,15 @@ SGEMM__DEVICE sgemm__result_vector sgemm__result_vector_at(const sgemm__args *p,
   return at;
 }
 
-/* Sets the elements of the caller's vectors, from those along m and along n of the row-major result. */
-SGEMM__DEVICE void sgemm__set_biases(const sgemm__epilogue_args *e, float along_m, const float *along_n, int width,
+/* Sets the elements of the caller's vectors, from those along m and along n of the row-major result. col_major: that of
+   the call. */
+SGEMM__DEVICE void sgemm__set_biases(int col_major, float along_m, const float *along_n, int width,
                                      sgemm__epilogue_values *values) {
   int v;
   SGEMM__UNROLL
   for (v = 0; v < width; v++) {
-    values->vec_m[v] = e->col_major ? along_n[v] : along_m;
-    values->vec_n[v] = e->col_major ? along_m : along_n[v];
+    values->vec_m[v] = col_major ? along_n[v] : along_m;
+    values->vec_n[v] = col_major ? along_m : along_n[v];
     values->bias[v] = along_m + along_n[v];
   }
 }
@@ -120,7 +121,7 @@ SGEMM__DEVICE void sgemm__load_biases(const sgemm__epilogue_args *e, int width, 
   sgemm__converge();
   if (e->vec_n != NULL)
     sgemm__load_values(along_n, e->vec_n + at->matrix * e->stride_vec_n + at->col, width, at->exist);
-  sgemm__set_biases(e, along_m, along_n, width, values);
+  sgemm__set_biases(e->col_major, along_m, along_n, width, values);
 }
 
 /* The scalars of a call, from host or device memory. */
@@ -184,6 +185,13 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
   sgemm__evaluate_vector(p, p->epilogue.number, p->epilogue.reads, &scalars, width, at, sums, result, aux);
   sgemm__store_values(p->C + at->matrix * p->stride_c + at->row * p->ldc + at->col, result, width, at->exist);
   sgemm__store_aux(p, width, at, aux);
+}
+
+/* The number of the code of reducing kernels for an epilogue: 2 * number, or 2 * number + 1 in column-major calls whose
+   epilogue tells vec_m from vec_n. */
+#define SGEMM__TELLS_VECTORS(reads) (((SGEMM__MASK reads) & (SGEMM__READS_vec_m | SGEMM__READS_vec_n)) != 0)
+SGEMM__DEVICE int sgemm__tile_epilogue(const sgemm__epilogue_args *e) {
+  return 2 * e->number + (e->col_major && (e->reads & (SGEMM__READS_vec_m | SGEMM__READS_vec_n)) != 0);
 }
 
 /* 1 if the mark SGEMM__IN_REGISTERS_<name> of an epilogue is 2. */

@@ -26,6 +26,8 @@
 #include "sgemm/launch/device_cpu.h"
 #endif
 #include "sgemm/launch/calls.h"
+#include "sgemm/launch/slabs.h"
+#include "sgemm/launch/tile_slabs.h"
 #include "sgemm/launch/reduction.h"
 #include "sgemm/launch/describe.h"
 

@@ -224,6 +224,8 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   sgemm_status status;
   t.gemm = apply ? sgemm__before_epilogue(args) : *args;
   t.partials = l.partials;
+  t.tile_values = NULL;
+  t.reduction = 0;
   blocks = sgemm__schedule_tiles(plan, device, &t);
   if (blocks == 0)
     return SGEMM_ERROR_GRID;
@@ -361,6 +363,8 @@ static inline sgemm__tensor_args sgemm__tensor_args_of(const sgemm_plan *plan, c
   t.report = full_range ? NULL : words + SGEMM__WORD_REPORT;
   t.adds_to_report = adds_to_report;
   t.full_terms = full_range && (slice->shares_a || slice->shares_b) ? words + SGEMM__WORD_FULL_TERMS : NULL;
+  t.tile_values = NULL;
+  t.reduction = 0;
   return t;
 }
 

@@ -83,7 +83,7 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #undef SGEMM__W
 #undef SGEMM__X
 #undef SGEMM__Y
-  static const char suffixes[4][4] = {"_nn", "_nt", "_tn", "_tt"}, suffixes_of_one_op[2][4] = {"_n", "_t"};
+  static const char suffixes[5][9] = {"_nn", "_nt", "_tn", "_tt", "_reduced"}, suffixes_of_one_op[2][4] = {"_n", "_t"};
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel);
   launch->part = v != NULL ? v->stage_name : kernel < SGEMM__SPLIT ? "host" : "tensor";
   snprintf(launch->kernel, sizeof launch->kernel, "%s%s", v != NULL ? v->name : others[kernel - SGEMM_VARIANT_COUNT],

@@ -1,49 +1,10 @@
 /* sgemm/stages/reduction.cuh: the kernels of reductions. sgemm_reduce_slab reads a slab of sums of products that the
-   multiplication has left in the L2, applies the epilogue and reduces rows or columns. sgemm_reduce_parts combines
-   partial values. sgemm_reduce_direct multiplies too, for calls without a workspace. */
+   multiplication has left in the L2, applies the epilogue and reduces rows or columns. sgemm_reduce_parts combines its
+   partial values. sgemm_reduce_tiles combines those of the multiplying kernels that reduce the rows of their tiles
+   (sgemm/stages/tma_reduce.cuh, tensor_reduce.cuh). sgemm_reduce_direct multiplies too, for calls without a
+   workspace. */
 #ifndef SGEMM_STAGES_REDUCTION_CUH
 #define SGEMM_STAGES_REDUCTION_CUH
-
-/* ---- Partial values ---------------------------------------------------------------------------------------------- */
-
-/* A partial value: a sum, or the key and the index of the element that wins so far. The key is the element for min and
-   the negated element for max; the smallest key wins. */
-typedef struct sgemm__partial {
-  float value;
-  int64_t index;
-} sgemm__partial;
-
-#define SGEMM__NO_INDEX ((int64_t)0x7fffffffffffffff) /* index of a partial value without elements */
-
-SGEMM__DEVICE int sgemm__sums(int reduction) { return reduction <= SGEMM_REDUCTION_sum_squares; }
-SGEMM__DEVICE float sgemm__value_of_none(int reduction) {
-  return sgemm__sums(reduction) ? 0.0f : sgemm__float_of(0x7f800000u); /* Inf */
-}
-
-/* Compares elements: 1 if a wins over b, a NaN over a number or the smaller key; -1 if b wins; 0: the index decides. */
-SGEMM__DEVICE int sgemm__compare_keys(float a, float b) {
-  const int a_nan = a != a, b_nan = b != b;
-  return a_nan || b_nan ? a_nan - b_nan : (a < b) - (b < a);
-}
-
-/* Combines two partial values: adds b to a, or replaces a by b if b wins. */
-SGEMM__DEVICE void sgemm__combine(int reduction, sgemm__partial *a, const sgemm__partial *b) {
-  const int order = sgemm__compare_keys(b->value, a->value);
-  if (sgemm__sums(reduction))
-    a->value += b->value;
-  else if (order > 0 || (order == 0 && b->index < a->index))
-    *a = *b;
-}
-
-/* An index in memory is 8 bytes, the low word first. */
-SGEMM__DEVICE void sgemm__store_index(int64_t *p, int64_t index) {
-  sgemm__store_global2((float *)p, sgemm__float_of((uint32_t)index),
-                       sgemm__float_of((uint32_t)((uint64_t)index >> 32)));
-}
-SGEMM__DEVICE int64_t sgemm__load_index(const int64_t *p) {
-  const uint64_t low = sgemm__bits_of(sgemm__load_result((const float *)p));
-  return (int64_t)(low | (uint64_t)sgemm__bits_of(sgemm__load_result((const float *)p + 1)) << 32);
-}
 
 /* Stores a result of the call. kept_index: the row or column that it belongs to, of those that the reduction keeps. */
 SGEMM__DEVICE void sgemm__store_reduced(const sgemm__reduction_args *r, int64_t matrix, int64_t kept_index,
@@ -83,11 +44,9 @@ SGEMM__DEVICE void sgemm__store_part(const sgemm__reduction_args *r, int64_t mat
 /* ---- A thread's vectors ------------------------------------------------------------------------------------------ */
 
 /* Threads load vectors of 4 columns. 2^log2_lanes neighbouring threads, a row group, load neighbouring vectors of a
-   row. A thread has a partial value for each of its 4 columns, with the index in the slab, whose 32 bits make the loop
-   shorter.
+   row. A thread has a partial value for each of its 4 columns.
      row_thread, row_threads  number of the thread in its row group; threads of a row group
      row_group, row_groups    number of the thread's row group in the block; row groups of a block */
-#define SGEMM__NO_SLAB_INDEX 0x7fffffff /* index of a partial value without elements */
 typedef struct sgemm__reduction_thread {
   int row_thread, row_threads, row_group, row_groups;
   float value[4];
@@ -110,43 +69,6 @@ SGEMM__DEVICE sgemm__reduction_thread sgemm__reduction_thread_of(const sgemm__re
   return own;
 }
 
-/* Combines a thread's partial value of column v with another one. */
-SGEMM__DEVICE void sgemm__combine_value(int reduction, sgemm__reduction_thread *own, int v, float value, int index) {
-  const int order = sgemm__compare_keys(value, own->value[v]);
-  if (sgemm__sums(reduction)) {
-    own->value[v] += value;
-  } else if (order > 0 || (order == 0 && index < own->index[v])) {
-    own->value[v] = value;
-    own->index[v] = index;
-  }
-}
-
-/* Adds 4 elements to the partial values of a thread, whose elements come in the order of their indices, so that of
-   equal ones the first remains. Inf does not replace the Inf of the beginning: where all elements are Inf, its index 0
-   is right. */
-SGEMM__DEVICE void sgemm__add_elements(int reduction, sgemm__reduction_thread *own, const float *x, int first,
-                                       int step) {
-  const float sign = reduction == SGEMM_REDUCTION_max ? -1.0f : 1.0f;
-  int v;
-  if (reduction == SGEMM_REDUCTION_sum) {
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++)
-      own->value[v] += x[v];
-  } else if (reduction == SGEMM_REDUCTION_sum_squares) {
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++)
-      own->value[v] = sgemm__fma(x[v], x[v], own->value[v]);
-  } else {
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++) {
-      const float key = sign * x[v];
-      const int wins = !(key >= own->value[v]) && own->value[v] == own->value[v];
-      own->value[v] = wins ? key : own->value[v];
-      own->index[v] = wins ? first + v * step : own->index[v];
-    }
-  }
-}
-
 /* Applies the epilogue to a vector of sums, stores D and aux where the call has them, and adds the elements to the
    partial values. number: that of the epilogue. */
 SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int number, uint32_t reads,
@@ -160,15 +82,13 @@ SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int numb
     sgemm__store_values(r->D + at->matrix * r->stride_d + at->row * r->ldd + at->col, result, 4, at->exist);
   if (reads & SGEMM__READS_aux)
     sgemm__store_aux(&r->gemm, 4, at, aux);
-  if (at->exist < 4) { /* elements that do not exist change nothing */
+  if (at->exist < 4) {
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       if (v >= at->exist)
-        result[v] = sgemm__sums(r->reduction)
-                        ? 0.0f
-                        : sgemm__float_of(r->reduction == SGEMM_REDUCTION_max ? 0xff800000u : 0x7f800000u);
+        result[v] = sgemm__neutral_element(r->reduction);
   }
-  sgemm__add_elements(r->reduction, own, result, first, r->along_n);
+  sgemm__add_elements(r->reduction, 4, 4, result, first, r->along_n, 0, own->value, own->index);
 }
 
 /* partial value 0 <- the value of a row, from the 4 of each thread of its row group; the order of the sums is fixed.
@@ -178,12 +98,12 @@ SGEMM__DEVICE void sgemm__combine_row_threads(const sgemm__reduction_args *r, sg
   int mask, v;
   SGEMM__UNROLL
   for (v = 1; v < 4; v++)
-    sgemm__combine_value(r->reduction, own, 0, own->value[v], own->index[v]);
+    sgemm__combine_value(r->reduction, own->value, own->index, own->value[v], own->index[v]);
   for (mask = 1; mask < own->row_threads; mask *= 2) {
     words[0] = own->value[0];
     words[1] = sgemm__float_of((uint32_t)own->index[0]);
     sgemm__shuffle_xor4(words, mask);
-    sgemm__combine_value(r->reduction, own, 0, words[0], (int)sgemm__bits_of(words[1]));
+    sgemm__combine_value(r->reduction, own->value, own->index, words[0], (int)sgemm__bits_of(words[1]));
   }
 }
 
@@ -203,7 +123,7 @@ SGEMM__DEVICE void sgemm__combine_row_groups(const sgemm__reduction_args *r, sge
   own->value[0] = sgemm__value_of_none(r->reduction);
   own->index[0] = SGEMM__NO_SLAB_INDEX;
   for (group = 0; group < own->row_groups && thread < columns; group++)
-    sgemm__combine_value(r->reduction, own, 0, sgemm__load_shared(shared + group * columns + thread),
+    sgemm__combine_value(r->reduction, own->value, own->index, sgemm__load_shared(shared + group * columns + thread),
                          (int)sgemm__bits_of(sgemm__load_shared(indices + group * columns + thread)));
 }
 
@@ -333,11 +253,11 @@ SGEMM__DEVICE void sgemm__reduce_plain_part(const sgemm__reduction_args *r, int 
     if (has_n)
       sgemm__load_global4(along_n, vec_n + w.col);
     sgemm__converge();
-    sgemm__set_biases(e, along_m, along_n, 4, &values);
+    sgemm__set_biases(e->col_major, along_m, along_n, 4, &values);
     values.row = e->row + w.row;
     values.col = e->col + w.col;
     sgemm__evaluate(number, 0, 4, &values, result);
-    sgemm__add_elements(r->reduction, own, result, r->along_n ? w.col : w.row, r->along_n);
+    sgemm__add_elements(r->reduction, 4, 4, result, r->along_n ? w.col : w.row, r->along_n, 0, own->value, own->index);
   }
 }
 
@@ -385,6 +305,50 @@ SGEMM__DEVICE void sgemm__reduce_all_parts(const sgemm__reduction_args *r, int t
     sgemm__combine(r->reduction, &a, &b);
   }
   sgemm__store_reduced(r, matrix, kept_index, &a);
+}
+
+/* ---- Combine tiles ----------------------------------------------------------------------------------------------- */
+
+/* Combines the partial values of the tiles of a row; a warp has one row. Each lane combines those of every 32nd tile,
+   then the lanes combine theirs, in a fixed order. */
+SGEMM__DEVICE void sgemm__reduce_tiles(const sgemm__tile_reduction_args *r, int threads) {
+  const sgemm__args *p = &r->slab.gemm;
+  const int64_t row = ((int64_t)sgemm__block_x() * threads + sgemm__thread()) / 32; /* among those of all matrices */
+  const int lane = sgemm__thread() % 32, reduction = r->slab.reduction;
+  float value = sgemm__value_of_none(reduction), words[4] = {0.0f};
+  int index = SGEMM__NO_SLAB_INDEX, mask, part, parts, strict;
+  const float *from;
+  sgemm__partial sum;
+  sgemm__pdl_wait();
+  if (row >= p->m * p->batch)
+    return;
+  strict = p->fallback_reason != NULL && *p->fallback_reason != 0;
+  parts = strict ? r->fallback_parts : r->slab.parts;
+  from = (strict ? r->fallback : r->tiles) + 2 * row * parts;
+  for (part = lane; part < parts; part += 32)
+    sgemm__combine_value(reduction, &value, &index, sgemm__load_result(from + 2 * part),
+                         (int)sgemm__bits_of(sgemm__load_result(from + 2 * part + 1)));
+  sgemm__converge();
+  SGEMM__UNROLL
+  for (mask = 1; mask < 32; mask *= 2) {
+    words[0] = value;
+    words[1] = sgemm__float_of((uint32_t)index);
+    sgemm__shuffle_xor4(words, mask);
+    sgemm__combine_value(reduction, &value, &index, words[0], (int)sgemm__bits_of(words[1]));
+  }
+  if (lane > 0)
+    return;
+  if (!sgemm__sums(reduction)) /* a slab has columns, so that each row has an index */
+    index += (int)r->slab.first;
+  if (r->slab.accumulates)
+    sgemm__combine_value(reduction, &value, &index, sgemm__load_result(r->earlier + 2 * row),
+                         (int)sgemm__bits_of(sgemm__load_result(r->earlier + 2 * row + 1)));
+  sum.value = value;
+  sum.index = index;
+  if (r->ends)
+    sgemm__store_reduced(&r->slab, row / p->m, row % p->m, &sum);
+  else
+    sgemm__store_tile_value(r->earlier, row, value, index);
 }
 
 /* ---- Multiply and reduce, without a workspace -------------------------------------------------------------------- */
@@ -482,6 +446,10 @@ SGEMM__GLOBAL(sgemm_reduce_slab, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_a
 
 SGEMM__GLOBAL(sgemm_reduce_parts, SGEMM__REDUCTION_THREADS, 8, sgemm__reduction_args) {
   sgemm__reduce_all_parts(&args, SGEMM__REDUCTION_THREADS);
+}
+
+SGEMM__GLOBAL(sgemm_reduce_tiles, SGEMM__REDUCTION_THREADS, 8, sgemm__tile_reduction_args) {
+  sgemm__reduce_tiles(&args, SGEMM__REDUCTION_THREADS);
 }
 
 SGEMM__GLOBAL(sgemm_reduce_direct, SGEMM__REDUCTION_THREADS, 4, sgemm__reduction_args) {

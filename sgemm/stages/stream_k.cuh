@@ -91,12 +91,13 @@ SGEMM__DEVICE int sgemm__work_unit_of(const sgemm__tma_args *args, const sgemm__
    docs/notebook/tma_loop.md, "Persistent blocks"). offset is not a pointer: nvcc cannot prove that a pointer from
    shared memory points to global memory (docs/notebook/tile_ends.md, "Sums by shuffles"). */
 typedef struct sgemm__tile_descriptor {
-  int64_t offset; /* floats from C, or from the first partial tile, to the results of this unit */
+  int64_t offset; /* floats from C, or from the first partial tile, to the results of this unit; in a reducing kernel
+                     the number of the tile's first row among the rows of all matrices */
   int partial;    /* 1: the results go to a partial tile of the workspace; 0: to C */
   int rows, cols; /* rows and columns of the tile that lie inside C; rows = 0: the block has no further unit */
   int steps;      /* steps of a consumer warp's main loop, SGEMM__BOX of k each */
   int full;       /* 1: the fast store of sgemm__store_lanes() applies, see sgemm__is_full_tile() */
-  int col;        /* first column of the tile in C, in kernels that apply an epilogue */
+  int col;        /* first column of the tile, in kernels that apply an epilogue */
 } sgemm__tile_descriptor;
 
 /* Slots of descriptors in shared memory: see sgemm__produce_tiles() and sgemm__publish_unit(). */
@@ -133,6 +134,8 @@ SGEMM__DEVICE void sgemm__publish(const sgemm__tma_args *args, const sgemm__shap
   const sgemm__tile tile = sgemm__tile_at(p, s, at, unit->matrix);
   const int partial = unit->partial >= 0;
   descriptor->offset = partial ? unit->partial * s->BM * s->BN : tile.C - p->C;
+  if (s->fused == SGEMM__REDUCES)
+    descriptor->offset = unit->matrix * p->m + (int64_t)at.row * s->BM;
   descriptor->partial = partial;
   descriptor->rows = partial ? s->BM : tile.rows;
   descriptor->cols = partial ? s->BN : tile.cols;

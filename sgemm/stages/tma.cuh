@@ -95,6 +95,7 @@ SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__
    in its registers. The main loop has no barrier among consumer warps and executes little but fragment loads and FMAs.
    A step of the loop multiplies 32 k, in 8 groups of four k; a lane multiplies one k of each group. While a group is
    multiplied, the fragments of the next group load, also from the next buffer and for the next tile.
+   row_values: shared memory of a reducing kernel.
      Measured choices (docs/notebook/tma_loop.md, "The slots of the loop", and docs/notebook/tile_ends.md, "Sums by
      shuffles"): a step has 32 k, because longer code misses the instruction cache; the change of buffers is among the
      FMAs of a buffer's last group; rows_before_loads rows are multiplied before the loads; with b_first B's fragments
@@ -104,8 +105,8 @@ SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__
      step, where the code branches anyway (docs/notebook/sm90.md). */
 SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s, const sgemm__tensor_map *map_a,
                               const sgemm__tensor_map *map_b, float *shared, sgemm__mbarrier *full,
-                              sgemm__tile_descriptor *descriptors, sgemm__unit_copies *copies, float *acc, float *a,
-                              float *b) {
+                              sgemm__tile_descriptor *descriptors, sgemm__unit_copies *copies, float *row_values,
+                              float *acc, float *a, float *b) {
   const sgemm__args *p = &args->gemm;
   const int threads = SGEMM__THREADS(s->BM, s->BN, s->TM, s->TN, s->slice_k); /* consumer threads of a block */
   const int buffer = s->BK * s->BM + s->BK * s->BN;                           /* floats */
@@ -205,7 +206,10 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
       }
       sgemm__align_accumulators(p, s, shared, acc);
       /* Epilogue. */
-      sgemm__store_unit(args, s, shared, i, empty, descriptor, acc);
+      if (s->fused == SGEMM__REDUCES)
+        sgemm__reduce_unit(args, s, row_values, index, descriptor, acc);
+      else
+        sgemm__store_unit(args, s, shared, i, empty, descriptor, acc);
     }
   }
 }
@@ -218,9 +222,10 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
   SGEMM__SHARED_MBARRIERS(barriers, 2 * bufs);                                                                         \
   SGEMM__SHARED_DESCRIPTORS(descriptors, SGEMM__DESCRIPTORS);                                                          \
   SGEMM__SHARED_COPIES(copies, SGEMM__DESCRIPTORS);                                                                    \
+  SGEMM__SHARED(row_values, SGEMM__TMA_REDUCE_FLOATS(BM, BN, WN)); /* no memory in other kernels */                    \
   SGEMM__MAKE_TENSOR_MAPS(args, shape, map_a, map_b)                                                                   \
   float acc[TM * TN], a[2 * TM], b[2 * TN];                                                                            \
-  sgemm__tma(&args, &shape, &map_a, &map_b, tiles, barriers, descriptors, copies, acc, a, b);
+  sgemm__tma(&args, &shape, &map_a, &map_b, tiles, barriers, descriptors, copies, row_values, acc, a, b);
 #else
 #define SGEMM__TMA_BODY (void)shape, (void)args; /* no code: see sgemm_device.code_arch */
 #endif
