@@ -65,7 +65,8 @@
 #define SGEMM__IN_REGISTERS(name) SGEMM__IS(SGEMM__IN_REGISTERS_##name)
 
 /* SGEMM__IN_TILES_<name> marks the rows that reducing kernels apply to the results of a tile before they reduce its
-   rows (docs/notebook/reductions.md, "In the tiles"). They have a loop for each of these rows, which read no matrix. */
+   rows (docs/notebook/reductions.md, "In the tiles"). They have code for each of these rows, which read no matrix. A
+   vec_m and a vec_n can change places in them, as they do in column-major calls. */
 #define SGEMM__IN_TILES_none ~, 1
 #define SGEMM__IN_TILES_bias ~, 1
 #define SGEMM__IN_TILES_distance ~, 1

@@ -373,39 +373,61 @@ Test(reductions, tensor, ANYWHERE) {
   }
 }
 
+static int64_t pick(unsigned *seed, int64_t count) {
+  *seed = *seed * 1664525u + 1013904223u;
+  return (int64_t)(*seed >> 8) % count;
+}
+
 /* Both operands K-major, in calls that kernels reduce in the tiles of the product: edges, several slabs along m and n,
-   batches; NaN and Inf, for which strict fp32 replaces the tensor modes. A GPU with many SMs runs smaller results by
-   other kernels. */
+   batches; NaN and Inf, for which strict fp32 replaces the tensor modes. Some calls differ in what these kernels need:
+   the ops, the scalars, a vector for each matrix. A GPU with many SMs runs smaller results by other kernels. */
 Test(reductions, tiles, ANYWHERE) {
-  static const int epilogues[] = {SGEMM_EPILOGUE_none, SGEMM_EPILOGUE_bias, SGEMM_EPILOGUE_relu,
-                                  SGEMM_EPILOGUE_distance, SGEMM_EPILOGUE_cosine};
-  static const int64_t bytes[] = {SGEMM_WORKSPACE_AUTO, 20000, 9000};
+  static const int epilogues[] = {SGEMM_EPILOGUE_none, SGEMM_EPILOGUE_bias, SGEMM_EPILOGUE_distance,
+                                  SGEMM_EPILOGUE_cosine, SGEMM_EPILOGUE_relu};
+  static const int modes[] = {SGEMM_STRICT, SGEMM_STRICT, SGEMM_TENSOR, SGEMM_TENSOR_FULL};
+  static const int64_t kepts[] = {391, 64, 63, 140}, lengths[] = {257, 530, 63, 780};
+  static const int64_t few_bytes[] = {5000, 7500, 9000, 11000};
   sgemm_device device;
+  unsigned seed = 7;
   int i;
   need_backend();
   cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS, "no device");
-  for (i = 0; i < (reduced() ? 40 : 400); i++) {
-    call c = case_of(i);
-    c.mode = i / 3 % 2 == 0 ? SGEMM_STRICT : i % 3 == 0 ? SGEMM_TENSOR_FULL : SGEMM_TENSOR;
-    c.epilogue = epilogues[i % 5];
-    c.op_a = c.order == SGEMM_COL_MAJOR ? SGEMM_T : SGEMM_N;
-    c.op_b = c.order == SGEMM_COL_MAJOR ? SGEMM_N : SGEMM_T;
-    c.stores = c.scalars_on_device = 0;
+  for (i = 0; i < (reduced() ? 130 : 300); i++) {
+    int64_t kept, length;                /* results; elements of each */
+    const int odd = (int)pick(&seed, 12); /* 0 to 2: what the kernels cannot run */
+    call c = case_of((int)pick(&seed, 840));
+    c.mode = modes[pick(&seed, 4)];
+    c.epilogue = epilogues[pick(&seed, odd > 3 ? 4 : 5)];
+    c.op_a = odd > 0 && c.order == SGEMM_COL_MAJOR ? SGEMM_T : SGEMM_N;
+    c.op_b = odd > 0 && c.order == SGEMM_ROW_MAJOR ? SGEMM_T : SGEMM_N;
+    c.scalars_on_device = odd == 1;
+    c.wants |= c.reduction > SGEMM_REDUCTION_sum_squares ? 2 : 0;
+    c.stores = 0;
     c.beta = 0.0f;
-    c.m = i % 4 < 2 ? 391 : 64;
-    c.n = i % 4 == 1 ? 257 : i % 4 == 3 ? 63 : 530;
-    c.k = 36 + 52 * (i % 2);
-    if (device.multiprocessors > 16 && i % 12 < 2) {
-      c.m = 2100;
-      c.n = 3010;
+    kept = kepts[pick(&seed, 4)];
+    length = lengths[pick(&seed, 4)];
+    c.k = 68 + 4 * pick(&seed, 6);
+    if (device.multiprocessors > 16 && pick(&seed, 6) == 0) {
+      kept = 2100;
+      length = 3010;
     }
-    c.nan_operands = i % 6 == 5 || i % 24 == 12;
-    c.batch = i % 7 == 6 ? 3 : 1;
+    if (odd == 0) { /* B is contiguous along n, and tensor maps could describe it */
+      c.axis = SGEMM_EACH_ROW;
+      c.order = SGEMM_ROW_MAJOR;
+      length = 780;
+    }
+    c.m = c.axis == SGEMM_EACH_ROW ? kept : length;
+    c.n = c.axis == SGEMM_EACH_ROW ? length : kept;
+    c.batch = pick(&seed, 3) == 0 ? 3 : 1;
     c.pad = c.batch > 1 ? 0 : 4; /* TMA needs strides that are multiples of the leading dimension */
     c.dense_vectors = c.batch > 1;
-    if (c.epilogue < SGEMM_EPILOGUE_gelu) /* a batch has one vector along the columns, or none */
-      c.without_vectors = c.batch > 1 ? (c.axis == SGEMM_EACH_ROW ? 2 : 1) : i / 5 % 4;
-    c.workspace = c.mode == SGEMM_STRICT ? bytes[i % 3] : i % 2 ? 600000 : SGEMM_WORKSPACE_AUTO;
+    if (c.epilogue < SGEMM_EPILOGUE_gelu && odd != 2) /* a batch has one vector along the columns, or none */
+      c.without_vectors = c.batch > 1 ? (c.axis == SGEMM_EACH_ROW ? 2 : 1) : (int)pick(&seed, 4);
+    c.nan_operands = pick(&seed, 6) == 0;
+    /* With few bytes there are several slabs, and in strict fp32 no room for sums. */
+    c.workspace = SGEMM_WORKSPACE_AUTO;
+    if (pick(&seed, 2))
+      c.workspace = c.mode == SGEMM_STRICT ? few_bytes[pick(&seed, 4)] : 250000 + 150000 * pick(&seed, 3);
     solve(&c, "tiles");
   }
 }

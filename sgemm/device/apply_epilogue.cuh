@@ -187,13 +187,6 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
   sgemm__store_aux(p, width, at, aux);
 }
 
-/* The number of the code of reducing kernels for an epilogue: 2 * number, or 2 * number + 1 in column-major calls whose
-   epilogue tells vec_m from vec_n. */
-#define SGEMM__TELLS_VECTORS(reads) (((SGEMM__MASK reads) & (SGEMM__READS_vec_m | SGEMM__READS_vec_n)) != 0)
-SGEMM__DEVICE int sgemm__tile_epilogue(const sgemm__epilogue_args *e) {
-  return 2 * e->number + (e->col_major && (e->reads & (SGEMM__READS_vec_m | SGEMM__READS_vec_n)) != 0);
-}
-
 /* 1 if the mark SGEMM__IN_REGISTERS_<name> of an epilogue is 2. */
 SGEMM__DEVICE int sgemm__is_short(int epilogue) {
 #define SGEMM__X(name, reads, expression, what) || (SGEMM__IN_REGISTERS(name) == 2 && epilogue == SGEMM_EPILOGUE_##name)

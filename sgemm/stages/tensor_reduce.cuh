@@ -24,16 +24,16 @@ SGEMM__DEVICE void sgemm__tensor_load_vectors(const sgemm__tensor_results *own, 
 
 /* Adds a thread's results in 2 rows, r and r + 8, to 4 partial values of each row: number v is of the columns
    16 j + sgemm__column_of(v), whose index is that of column 16 j meanwhile. Each pass of a loop adds the results of 64
-   columns and rotates the others to their place, as in sgemm__tensor_store_general(). number, col_major: those of the
-   epilogue, literals. along_m: the elements of the vector along m for the two rows. */
-SGEMM__DEVICE void sgemm__tensor_reduce_rows(const sgemm__args *p, int number, int col_major, int reduction,
+   columns and rotates the others to their place, as in sgemm__tensor_store_general(). number: that of the
+   epilogue, a literal. along_m: the elements of the vector along m for the two rows. */
+SGEMM__DEVICE void sgemm__tensor_reduce_rows(const sgemm__args *p, int number, int reduction,
                                              const sgemm__tensor_results *own, const float *along_m, float *acc,
                                              float *value, int *index) {
   enum { WIDTH = 64, COLUMNS = SGEMM__TENSOR_REDUCE_BN }; /* columns of a pass, and of all */
   const sgemm__epilogue_args *e = &p->epilogue;
   const float *vec_n = e->vec_n != NULL ? e->vec_n + own->col : NULL;
   const int left = sgemm__clip(p->n - own->col, COLUMNS); /* columns of the result from the thread's first one on */
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, e->s, e->t, 0, 0, col_major};
+  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, e->s, e->t, 0, 0, 0};
   float scale[WIDTH / 4], along_n[WIDTH / 4] = {0.0f}, x[WIDTH / 4];
   int from, g, h, j;
   SGEMM__UNROLL_BY(1)
@@ -46,7 +46,7 @@ SGEMM__DEVICE void sgemm__tensor_reduce_rows(const sgemm__args *p, int number, i
         SGEMM__UNROLL
         for (j = 0; j < 4; j++)
           values.sum[j] = sgemm__scale(p, acc[g * 8 + j / 2 * 4 + h * 2 + j % 2] * scale[g * 4 + j]);
-        sgemm__set_biases(col_major, along_m[h], along_n + g * 4, 4, &values);
+        sgemm__set_biases(0, along_m[h], along_n + g * 4, 4, &values);
         sgemm__evaluate(number, 0, 4, &values, x + g * 4);
       }
       if (left < from + WIDTH) {
@@ -70,7 +70,7 @@ SGEMM__DEVICE void sgemm__combine_quad(int reduction, float *value, int *index) 
   int mask, v;
   SGEMM__UNROLL
   for (v = 0; v < 4; v++)
-    index[v] += index[v] == SGEMM__NO_SLAB_INDEX ? 0 : sgemm__column_of(v);
+    index[v] += sgemm__column_of(v);
   SGEMM__UNROLL
   for (v = 1; v < 4; v++)
     sgemm__combine_value(reduction, value, index, value[v], index[v]);
@@ -101,17 +101,13 @@ SGEMM__DEVICE void sgemm__tensor_reduce(const sgemm__tensor_args *args, const sg
   SGEMM__UNROLL
   for (v = 0; v < 8; v++) {
     value[v] = sgemm__value_of_none(args->reduction);
-    index[v] = own.col + sgemm__column_of(v % 4) < p->n ? (int)own.col : SGEMM__NO_SLAB_INDEX;
+    index[v] = (int)own.col; /* columns beyond the last lose against all others */
   }
-  switch (sgemm__tile_epilogue(&p->epilogue)) {
+  switch (p->epilogue.number) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \
-  case 2 * SGEMM_EPILOGUE_##name:                                                                                      \
+  case SGEMM_EPILOGUE_##name:                                                                                          \
     if (SGEMM__IN_TILES(name))                                                                                         \
-      sgemm__tensor_reduce_rows(p, SGEMM_EPILOGUE_##name, 0, args->reduction, &own, along_m, acc, value, index);       \
-    break;                                                                                                             \
-  case 2 * SGEMM_EPILOGUE_##name + 1:                                                                                  \
-    if (SGEMM__IN_TILES(name) && SGEMM__TELLS_VECTORS(reads))                                                          \
-      sgemm__tensor_reduce_rows(p, SGEMM_EPILOGUE_##name, 1, args->reduction, &own, along_m, acc, value, index);       \
+      sgemm__tensor_reduce_rows(p, SGEMM_EPILOGUE_##name, args->reduction, &own, along_m, acc, value, index);          \
     break;
     SGEMM_EPILOGUES(SGEMM__X)
 #undef SGEMM__X

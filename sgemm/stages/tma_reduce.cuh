@@ -33,14 +33,14 @@ SGEMM__DEVICE void sgemm__load_lane_biases(const sgemm__args *p, const sgemm__ti
     sgemm__load_values(biases->along_n, e->vec_n + tile->col + own->col, 4, sgemm__clip(tile->cols - own->col, 4));
 }
 
-/* Adds a lane's 8 rows of 4 results to 8 partial values. number, col_major: those of the epilogue, literals. acc: the
-   sums of products, row by row. */
-SGEMM__DEVICE void sgemm__reduce_lane_rows(const sgemm__args *p, int number, int col_major, int reduction,
+/* Adds a lane's 8 rows of 4 results to 8 partial values. number: that of the epilogue, a
+   literal. acc: the sums of products, row by row. */
+SGEMM__DEVICE void sgemm__reduce_lane_rows(const sgemm__args *p, int number, int reduction,
                                            const sgemm__tile_descriptor *tile, int own_col,
                                            const sgemm__lane_biases *biases, const float *acc, float *value,
                                            int *index) {
   const sgemm__epilogue_args *e = &p->epilogue;
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, e->s, e->t, 0, 0, col_major};
+  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, e->s, e->t, 0, 0, 0};
   float x[4 * 8], row[4]; /* results, column by column */
   int i, v;
   SGEMM__UNROLL
@@ -48,7 +48,7 @@ SGEMM__DEVICE void sgemm__reduce_lane_rows(const sgemm__args *p, int number, int
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       values.sum[v] = sgemm__scale(p, acc[i * 4 + v]);
-    sgemm__set_biases(col_major, biases->along_m[i], biases->along_n, 4, &values);
+    sgemm__set_biases(0, biases->along_m[i], biases->along_n, 4, &values);
     sgemm__evaluate(number, 0, 4, &values, row);
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
@@ -108,19 +108,13 @@ SGEMM__DEVICE void sgemm__reduce_unit(const sgemm__tma_args *args, const sgemm__
   SGEMM__UNROLL
   for (i = 0; i < 8; i++) {
     value[i] = sgemm__value_of_none(args->reduction);
-    index[i] = own.col < tile->cols ? tile->col + own.col : SGEMM__NO_SLAB_INDEX;
+    index[i] = tile->col + own.col; /* columns beyond the last lose against all others */
   }
-  switch (sgemm__tile_epilogue(&p->epilogue)) {
+  switch (p->epilogue.number) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \
-  case 2 * SGEMM_EPILOGUE_##name:                                                                                      \
+  case SGEMM_EPILOGUE_##name:                                                                                          \
     if (SGEMM__IN_TILES(name))                                                                                         \
-      sgemm__reduce_lane_rows(p, SGEMM_EPILOGUE_##name, 0, args->reduction, tile, own.col, &biases, acc, value,        \
-                              index);                                                                                  \
-    break;                                                                                                             \
-  case 2 * SGEMM_EPILOGUE_##name + 1:                                                                                  \
-    if (SGEMM__IN_TILES(name) && SGEMM__TELLS_VECTORS(reads))                                                          \
-      sgemm__reduce_lane_rows(p, SGEMM_EPILOGUE_##name, 1, args->reduction, tile, own.col, &biases, acc, value,        \
-                              index);                                                                                  \
+      sgemm__reduce_lane_rows(p, SGEMM_EPILOGUE_##name, args->reduction, tile, own.col, &biases, acc, value, index);   \
     break;
     SGEMM_EPILOGUES(SGEMM__X)
 #undef SGEMM__X
