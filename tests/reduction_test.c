@@ -373,9 +373,13 @@ Test(reductions, tensor, ANYWHERE) {
   }
 }
 
-static int64_t pick(unsigned *seed, int64_t count) {
-  *seed = *seed * 1664525u + 1013904223u;
-  return (int64_t)(*seed >> 8) % count;
+/* A number from 0 to count - 1 (the mixing of Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+   2014, with 32 bits). */
+static int64_t pick(uint32_t *seed, int64_t count) {
+  uint32_t x = *seed += 0x9e3779b9u;
+  x = (x ^ x >> 16) * 0x21f0aaadu;
+  x = (x ^ x >> 15) * 0x735a2d97u;
+  return (int64_t)(x ^ x >> 15) % count;
 }
 
 /* Both operands K-major, in calls that kernels reduce in the tiles of the product: edges, several slabs along m and n,
@@ -385,28 +389,28 @@ Test(reductions, tiles, ANYWHERE) {
   static const int epilogues[] = {SGEMM_EPILOGUE_none, SGEMM_EPILOGUE_bias, SGEMM_EPILOGUE_distance,
                                   SGEMM_EPILOGUE_cosine, SGEMM_EPILOGUE_relu};
   static const int modes[] = {SGEMM_STRICT, SGEMM_STRICT, SGEMM_TENSOR, SGEMM_TENSOR_FULL};
-  static const int64_t kepts[] = {391, 64, 63, 140}, lengths[] = {257, 530, 63, 780};
-  static const int64_t few_bytes[] = {5000, 7500, 9000, 11000};
+  static const int64_t kepts[] = {200, 63, 140}, lengths[] = {257, 390, 530};
+  static const int64_t few_bytes[] = {4500, 7500, 7500, SGEMM_WORKSPACE_AUTO};
   sgemm_device device;
-  unsigned seed = 7;
+  uint32_t seed = 7;
   int i;
   need_backend();
   cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS, "no device");
-  for (i = 0; i < (reduced() ? 130 : 300); i++) {
-    int64_t kept, length;                /* results; elements of each */
+  for (i = 0; i < (reduced() ? 100 : 300); i++) {
+    int64_t kept, length;                 /* results; elements of each */
     const int odd = (int)pick(&seed, 12); /* 0 to 2: what the kernels cannot run */
     call c = case_of((int)pick(&seed, 840));
     c.mode = modes[pick(&seed, 4)];
-    c.epilogue = epilogues[pick(&seed, odd > 3 ? 4 : 5)];
+    c.epilogue = epilogues[pick(&seed, odd > 0 ? 4 : 5)];
     c.op_a = odd > 0 && c.order == SGEMM_COL_MAJOR ? SGEMM_T : SGEMM_N;
     c.op_b = odd > 0 && c.order == SGEMM_ROW_MAJOR ? SGEMM_T : SGEMM_N;
     c.scalars_on_device = odd == 1;
     c.wants |= c.reduction > SGEMM_REDUCTION_sum_squares ? 2 : 0;
     c.stores = 0;
     c.beta = 0.0f;
-    kept = kepts[pick(&seed, 4)];
-    length = lengths[pick(&seed, 4)];
-    c.k = 68 + 4 * pick(&seed, 6);
+    kept = kepts[pick(&seed, 3)];
+    length = lengths[pick(&seed, 3)];
+    c.k = 68 + 4 * pick(&seed, 3);
     if (device.multiprocessors > 16 && pick(&seed, 6) == 0) {
       kept = 2100;
       length = 3010;
@@ -414,7 +418,7 @@ Test(reductions, tiles, ANYWHERE) {
     if (odd == 0) { /* B is contiguous along n, and tensor maps could describe it */
       c.axis = SGEMM_EACH_ROW;
       c.order = SGEMM_ROW_MAJOR;
-      length = 780;
+      length = 260;
     }
     c.m = c.axis == SGEMM_EACH_ROW ? kept : length;
     c.n = c.axis == SGEMM_EACH_ROW ? length : kept;
@@ -425,10 +429,38 @@ Test(reductions, tiles, ANYWHERE) {
       c.without_vectors = c.batch > 1 ? (c.axis == SGEMM_EACH_ROW ? 2 : 1) : (int)pick(&seed, 4);
     c.nan_operands = pick(&seed, 6) == 0;
     /* With few bytes there are several slabs, and in strict fp32 no room for sums. */
-    c.workspace = SGEMM_WORKSPACE_AUTO;
-    if (pick(&seed, 2))
-      c.workspace = c.mode == SGEMM_STRICT ? few_bytes[pick(&seed, 4)] : 250000 + 150000 * pick(&seed, 3);
+    c.workspace = c.mode == SGEMM_STRICT && c.batch == 1 ? few_bytes[pick(&seed, 4)] : SGEMM_WORKSPACE_AUTO;
+    if (c.mode != SGEMM_STRICT && pick(&seed, 3) == 0)
+      c.workspace = 250000;
     solve(&c, "tiles");
+  }
+}
+
+/* Slabs of tiles: three columns of one and of two slabs, and a batch in one slab. */
+Test(reductions, slabs_of_tiles, ANYWHERE) {
+  static const struct {
+    int64_t kept, length, batch, workspace;
+  } sizes[] = {{63, 530, 1, 3000}, {200, 530, 1, 7500}, {130, 257, 3, SGEMM_WORKSPACE_AUTO}};
+  int i;
+  need_backend();
+  for (i = 0; i < 3 * 2 * SGEMM_REDUCTION_COUNT; i++) {
+    call c = case_of(0);
+    c.reduction = i % SGEMM_REDUCTION_COUNT;
+    c.axis = i / SGEMM_REDUCTION_COUNT % 2 ? SGEMM_EACH_COLUMN : SGEMM_EACH_ROW;
+    c.op_b = SGEMM_T;
+    c.epilogue = SGEMM_EPILOGUE_bias;
+    c.wants = c.reduction <= SGEMM_REDUCTION_sum_squares ? 1 : 3;
+    c.beta = 0.0f;
+    c.m = c.axis == SGEMM_EACH_ROW ? sizes[i / 8].kept : sizes[i / 8].length;
+    c.n = c.axis == SGEMM_EACH_ROW ? sizes[i / 8].length : sizes[i / 8].kept;
+    c.k = 68;
+    c.batch = sizes[i / 8].batch;
+    c.pad = c.batch > 1 ? 0 : 4;
+    c.dense_vectors = c.batch > 1;
+    if (c.batch > 1)
+      c.without_vectors = c.axis == SGEMM_EACH_ROW ? 2 : 1;
+    c.workspace = sizes[i / 8].workspace;
+    solve(&c, "slabs of tiles");
   }
 }
 

@@ -198,7 +198,7 @@ static inline int sgemm__choose_tiles(sgemm__slabs *best, const sgemm__reduction
       return best->in_tiles;
     }
   for (divisor = 1, candidate = 0; candidate < SGEMM__SLAB_CANDIDATES && divisor <= sgemm__ceil_div(n, TILE);
-       divisor = divisor * 3 / 2 + 1) {
+       divisor = sgemm__max(divisor + 1, divisor * 3 / 2)) {
     s.cols = divisor == 1 ? n : sgemm__ceil_div(sgemm__ceil_div(n, divisor), TILE) * TILE;
     sgemm__consider_columns(best, &s, c, device, limit);
     candidate += best->in_tiles;
