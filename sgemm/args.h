@@ -111,11 +111,11 @@ typedef struct sgemm__tensor_args {
   const uint32_t *first_reason;      /* kernels of tensor_fallback: SGEMM__WORD_FIRST; else NULL */
   uint32_t *report;                  /* SGEMM__WORD_REPORT; NULL: a later kernel writes it */
   int adds_to_report;                /* 1: the report has the bits of earlier slices */
+  int reduction;                     /* sgemm_reduction, with tile_values */
   uint32_t *full_terms;              /* SGEMM__WORD_FULL_TERMS: in kernels of tensor_fallback, and in fp16x3 if slices
                                         share an operand; else NULL */
   float *tile_values;                /* workspace: a partial value for each row of each tile, see
                                         sgemm__store_tile_value(); NULL: C receives the results */
-  int reduction;                     /* sgemm_reduction, with tile_values */
 } sgemm__tensor_args;
 
 /* Args of the kernels of reductions. The m x n results of gemm are a slab of the result of the call. */
@@ -138,8 +138,8 @@ typedef struct sgemm__reduction_args {
   int reduction;            /* sgemm_reduction */
 } sgemm__reduction_args;
 
-/* Args of sgemm_reduce_tiles: the partial values of a slab's rows, all in the workspace. slab.gemm.fallback_reason: NULL,
-   or not 0 if the strict fallback multiplied. */
+/* Args of sgemm_reduce_tiles: the partial values of a slab's rows, all in the workspace. slab.gemm.fallback_reason: the
+   guard's word, not 0 if the strict fallback multiplied; NULL in strict mode. */
 typedef struct sgemm__tile_reduction_args {
   sgemm__reduction_args slab;
   const float *tiles;    /* slab.parts partial values for each row, one for each tile, see sgemm__store_tile_value() */

@@ -492,8 +492,9 @@ class Wrong(LadderTest):
         self.assertEqual(wrong, [f"production+{name}" for name in FUSIONS if "m" == name[0]])
 
     def test_wrong_sums(self):
-        _, wrong = self.wrong_fusions("sgemm__fma(x[v], x[v], own->value[v])", "sgemm__fma(x[v], 1.001f * x[v], own->value[v])",
-                                      file="sgemm/stages/reduction.cuh")
+        _, wrong = self.wrong_fusions("sgemm__fma(x[i], x[i], value[i % W])",
+                                      "sgemm__fma(x[i], 1.001f * x[i], value[i % W])",
+                                      file="sgemm/device/partial_values.cuh")
         self.assertEqual(wrong, ["production+sum_squares_rows", "production+sum_squares_columns"])
 
     def test_nan(self):

@@ -92,8 +92,8 @@ SGEMM__DEVICE void sgemm__add_elements(int reduction, int W, int count, const fl
 
 /* ---- Of tiles ---------------------------------------------------------------------------------------------------- */
 
-/* The reducing kernels store a partial value for each row of a tile: 8 bytes, the value and the index in the slab. Those
-   of the `parts` tiles along n follow each other. number: that of the partial value. */
+/* The reducing kernels store a partial value for each row of a tile: 8 bytes, the value and the index in the slab. The
+   partial values of a row, one for each tile along n, follow each other. number: that of the partial value. */
 SGEMM__DEVICE void sgemm__store_tile_value(float *partials, int64_t number, float value, int index) {
   sgemm__store_global2(partials + 2 * number, value, sgemm__float_of((uint32_t)index));
 }

@@ -222,10 +222,9 @@ static inline sgemm_status sgemm__run_tma(const sgemm_plan *plan, const sgemm_pa
   int64_t blocks, reduce_blocks;
   sgemm__grid grid;
   sgemm_status status;
+  memset(&t, 0, sizeof t);
   t.gemm = apply ? sgemm__before_epilogue(args) : *args;
   t.partials = l.partials;
-  t.tile_values = NULL;
-  t.reduction = 0;
   blocks = sgemm__schedule_tiles(plan, device, &t);
   if (blocks == 0)
     return SGEMM_ERROR_GRID;

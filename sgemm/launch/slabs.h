@@ -1,5 +1,5 @@
-/* sgemm/launch/slabs.h: how a reduction is divided into slabs: blocks of rows and columns, or whole matrices of a batch,
-   about as large as the L2, whose sums of products are stored. Those of sgemm/launch/tile_slabs.h store none. */
+/* sgemm/launch/slabs.h: how a reduction is divided into slabs: blocks of rows and columns, or whole matrices of a
+   batch, about as large as the L2, whose sums of products are stored. Those of sgemm/launch/tile_slabs.h store none. */
 #ifndef SGEMM_LAUNCH_SLABS_H
 #define SGEMM_LAUNCH_SLABS_H
 

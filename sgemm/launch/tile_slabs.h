@@ -1,5 +1,5 @@
-/* sgemm/launch/tile_slabs.h: reductions whose multiplying kernels reduce the rows of each tile and store a partial value
-   for each, not the results. Their slabs need no memory for sums of products, and are larger than the L2. */
+/* sgemm/launch/tile_slabs.h: reductions whose multiplying kernels reduce the rows of each tile and store a partial
+   value for each, not the results. Their slabs need no memory for sums of products, and are larger than the L2. */
 #ifndef SGEMM_LAUNCH_TILE_SLABS_H
 #define SGEMM_LAUNCH_TILE_SLABS_H
 
@@ -230,8 +230,8 @@ static inline sgemm_status sgemm__launch_tiles(const sgemm__reduction *c, const 
   const sgemm_variant_info *v = sgemm__variant_get(plan.variant);
   sgemm__tma_args t;
   int64_t blocks;
+  memset(&t, 0, sizeof t);
   t.gemm = *args;
-  t.partials = NULL;
   t.tile_values = values;
   t.reduction = c->r.reduction;
   blocks = sgemm__schedule_tiles(&plan, device, &t);

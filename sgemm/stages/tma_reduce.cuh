@@ -5,8 +5,8 @@
 
 #if SGEMM__HAS_TMA
 
-/* Floats of shared memory of the reducing kernel: a partial value for each row of the tile and each warp along n, twice:
-   see sgemm__reduce_unit(). */
+/* Floats of shared memory of the reducing kernel, see sgemm__reduce_unit(): a partial value for each row of the tile and
+   each warp along n, twice. */
 #define SGEMM__TMA_REDUCE_FLOATS(BM, BN, WN) (2 * 2 * (BM) * ((BN) / (WN)))
 
 /* The elements of the caller's vectors for a lane's 8 rows of 4 columns; zeros where there is none. */
@@ -90,9 +90,9 @@ SGEMM__DEVICE void sgemm__combine_lane_pair(int reduction, int count, int mask, 
 
 /* Reduces the rows of a tile. Both operands are K-major: after sgemm__reduce_lanes() the 8 lanes that differ in bits 1,
    2 and 3 have 4 columns each of the same 8 rows of a warp tile, and in the end one of these rows each. The warps along
-   n pass their values to the first of them in shared memory. Two copies of it take turns: a warp writes the copy of this
-   unit as others may still read that of the unit before. shared: SGEMM__TMA_REDUCE_FLOATS. number: that of the block's
-   work unit. */
+   n pass their values to the first of them in shared memory. Two copies of this memory take turns: a warp writes the
+   copy of this unit while others may still read that of the unit before. shared: SGEMM__TMA_REDUCE_FLOATS. number: that
+   of the block's work unit. */
 SGEMM__DEVICE void sgemm__reduce_unit(const sgemm__tma_args *args, const sgemm__shape *s, float *shared,
                                       uint32_t number, const sgemm__tile_descriptor *tile, float *acc) {
   const sgemm__args *p = &args->gemm;
