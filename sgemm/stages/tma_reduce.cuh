@@ -5,8 +5,8 @@
 
 #if SGEMM__HAS_TMA
 
-/* Floats of shared memory of the reducing kernel, see sgemm__reduce_unit(): a partial value for each row of the tile and
-   each warp along n, twice. */
+/* Floats of shared memory of the reducing kernel, see sgemm__reduce_unit(): a partial value for each row of the tile
+   and each warp along n, twice. */
 #define SGEMM__TMA_REDUCE_FLOATS(BM, BN, WN) (2 * 2 * (BM) * ((BN) / (WN)))
 
 /* The elements of the caller's vectors for a lane's 8 rows of 4 columns; zeros where there is none. */
