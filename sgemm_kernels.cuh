@@ -314,22 +314,30 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 SGEMM_VARIANTS(SGEMM__STAMP)
 SGEMM_VARIANTS(SGEMM__STAMP_REDUCED)
 
-/* The tensor modes: one kernel for each format that splits, and one for each tensor-core variant. */
+/* The tensor modes: one kernel for each format that splits, one for each tensor-core variant, and the reducing kernels. */
+// clang-format off
 #if SGEMM__DEFINES_TENSOR
 #define SGEMM__X(format, terms, idea) SGEMM__SPLIT_KERNEL(format)
-#define SGEMM__Y(engine, format, BM, BN, WN, k_blocks, sets, bufs, reason)                                             \
-  SGEMM__TENSOR_RULES_##engine(SGEMM__TENSOR_NAME(engine, format, BM, BN), format, BM, BN, WN, k_blocks, sets, bufs)   \
-      SGEMM__GLOBAL(SGEMM__TENSOR_NAME(engine, format, BM, BN), SGEMM__TENSOR_THREADS_##engine, 1,                     \
-                    sgemm__tensor_args) {                                                                              \
-    const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, k_blocks, sets, bufs};                       \
+#define SGEMM__TENSOR_STAMP(name, reduces, engine, format, BM, BN, WN, k_blocks, sets, bufs)                           \
+  SGEMM__GLOBAL(name, SGEMM__TENSOR_THREADS_##engine, 1, sgemm__tensor_args) {                                         \
+    const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, k_blocks, sets, bufs, reduces};              \
     SGEMM__TENSOR_BODY_##engine(BM, BN, WN, SGEMM__TERMS_##format, sets, bufs)                                         \
   }
+#define SGEMM__Y(engine, format, BM, BN, WN, k_blocks, sets, bufs, reason)                                             \
+  SGEMM__TENSOR_RULES_##engine(SGEMM__TENSOR_NAME(engine, format, BM, BN), format, BM, BN, WN, k_blocks, sets, bufs)   \
+  SGEMM__TENSOR_STAMP(SGEMM__TENSOR_NAME(engine, format, BM, BN), 0, engine, format, BM, BN, WN, k_blocks, sets, bufs) \
+  SGEMM__IF(SGEMM__REDUCING(SGEMM__TENSOR_NAME(engine, format, BM, BN)))(                                              \
+    SGEMM__TENSOR_STAMP(SGEMM__CAT(SGEMM__TENSOR_NAME(engine, format, BM, BN), _reduced), 1, engine, format, BM, BN,   \
+                        WN, k_blocks, sets, bufs))
 #elif SGEMM__WITH_TENSOR
 #define SGEMM__X(format, terms, idea) SGEMM__DECLARE(sgemm_split_##format, sgemm__tensor_args)
 #define SGEMM__SPLIT_FALLBACK_KERNEL SGEMM__DECLARE(sgemm_split_fallback, sgemm__tensor_args)
 #define SGEMM__Y(engine, format, BM, BN, ...)                                                                          \
-  SGEMM__DECLARE(SGEMM__TENSOR_NAME(engine, format, BM, BN), sgemm__tensor_args)
+  SGEMM__DECLARE(SGEMM__TENSOR_NAME(engine, format, BM, BN), sgemm__tensor_args)                                       \
+  SGEMM__IF(SGEMM__REDUCING(SGEMM__TENSOR_NAME(engine, format, BM, BN)))(                                              \
+    SGEMM__DECLARE(SGEMM__CAT(SGEMM__TENSOR_NAME(engine, format, BM, BN), _reduced), sgemm__tensor_args))
 #endif
+// clang-format on
 #if SGEMM__WITH_TENSOR
 SGEMM_FORMATS(SGEMM__X)
 SGEMM__SPLIT_FALLBACK_KERNEL
@@ -357,15 +365,24 @@ static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][6] = {SGEMM_VARIA
 
 #if SGEMM__WITH_KERNELS
 /* The kernels that belong to no strict variant, in the order of their numbers in sgemm/args.h. */
+// clang-format off
 #define SGEMM__W(number, kernel, args) SGEMM__KERNEL_POINTER(kernel),
 #define SGEMM__X(format, terms, idea) SGEMM__KERNEL_POINTER(sgemm_split_##format),
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__KERNEL_POINTER(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
+#define SGEMM__Z(engine, format, BM, BN, ...)                                                                          \
+  SGEMM__IF(SGEMM__REDUCING(SGEMM__TENSOR_NAME(engine, format, BM, BN)))(                                              \
+    SGEMM__KERNEL_POINTER(SGEMM__CAT(SGEMM__TENSOR_NAME(engine, format, BM, BN), _reduced)))                           \
+  SGEMM__IF(SGEMM__NOT(SGEMM__REDUCING(SGEMM__TENSOR_NAME(engine, format, BM, BN))))(0),
 static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-    SGEMM__SHARED_KERNELS(SGEMM__W) SGEMM__IF(SGEMM__WITH_TENSOR)(
-        SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback), SGEMM_TENSOR_VARIANTS(SGEMM__Y))};
+  SGEMM__SHARED_KERNELS(SGEMM__W)
+  SGEMM__IF(SGEMM__WITH_TENSOR)(
+    SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback),
+    SGEMM_TENSOR_VARIANTS(SGEMM__Y) SGEMM_TENSOR_VARIANTS(SGEMM__Z))};
+// clang-format on
 #undef SGEMM__W
 #undef SGEMM__X
 #undef SGEMM__Y
+#undef SGEMM__Z
 
 /* A kernel by its number. ops: the place in a variant's row of the table; the other kernels have 0. */
 static inline sgemm__kernel sgemm__kernel_of(int kernel, int ops) {

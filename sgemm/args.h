@@ -111,11 +111,11 @@ typedef struct sgemm__tensor_args {
   const uint32_t *first_reason;      /* kernels of tensor_fallback: SGEMM__WORD_FIRST; else NULL */
   uint32_t *report;                  /* SGEMM__WORD_REPORT; NULL: a later kernel writes it */
   int adds_to_report;                /* 1: the report has the bits of earlier slices */
-  int reduction;                     /* sgemm_reduction, with tile_values */
+  int reduction;                     /* reducing kernels: sgemm_reduction */
   uint32_t *full_terms;              /* SGEMM__WORD_FULL_TERMS: in kernels of tensor_fallback, and in fp16x3 if slices
                                         share an operand; else NULL */
-  float *tile_values;                /* workspace: a partial value for each row of each tile, see
-                                        sgemm__store_tile_value(); NULL: C receives the results */
+  float *tile_values;                /* reducing kernels: workspace, a partial value for each row of each tile, see
+                                        sgemm__store_tile_value(); else NULL */
 } sgemm__tensor_args;
 
 /* Args of the kernels of reductions. The m x n results of gemm are a slab of the result of the call. */
@@ -177,8 +177,9 @@ enum {
 #undef SGEMM__X
       SGEMM__SPLIT,                                               /* one for each format */
   SGEMM__SPLIT_FALLBACK = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* the split of plans with tensor_fallback */
-  SGEMM__TENSOR_KERNEL,                                           /* one for each tensor-core variant */
-  SGEMM__KERNEL_COUNT = SGEMM__TENSOR_KERNEL + (int)SGEMM_TENSOR_VARIANT_COUNT
+  SGEMM__TENSOR_KERNEL, /* one for each tensor-core variant; then its reducing kernel, if it has one */
+  SGEMM__TENSOR_REDUCED = SGEMM__TENSOR_KERNEL + (int)SGEMM_TENSOR_VARIANT_COUNT,
+  SGEMM__KERNEL_COUNT = SGEMM__TENSOR_REDUCED + (int)SGEMM_TENSOR_VARIANT_COUNT
 };
 
 #endif /* SGEMM_ARGS_H */

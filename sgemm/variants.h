@@ -173,9 +173,12 @@
 #define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
 #define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
 
-/* SGEMM__REDUCING_<variant> marks the variant of tma with a further kernel, <variant>_reduced, for op NT. This kernel
-   reduces the rows of its tiles and stores a partial value for each, not the results: see sgemm_run_reduction(). */
+/* SGEMM__REDUCING_<variant> marks the variant of tma, and the tensor-core variants, with a further kernel,
+   <variant>_reduced; that of tma is for op NT. It reduces the rows of its tiles and stores a partial value for each, not
+   the results: see sgemm_run_reduction(). */
 #define SGEMM__REDUCING_sgemm_tma_64x64x32_16x8 ~, 1
+#define SGEMM__REDUCING_sgemm_wgmma_fp16x3_128x256 ~, 1
+#define SGEMM__REDUCING_sgemm_wgmma_bf16x6_128x256 ~, 1
 
 /* SGEMM__ELEMENTS_<variant> marks the variants of async and splitk that copy single elements, whatever the alignment,
    without branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes,

@@ -23,12 +23,14 @@ gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [0-9]+ sgemm_[a-z0
 cat > "$work/tensors.c" <<'TABLE'
 #include "sgemm.h"
 #define SPLIT_OF(format, terms, idea) TENSOR sgemm_split_##format
-#define TENSOR_OF(engine, format, BM, BN, ...) TENSOR sgemm_##engine##_##format##_##BM##x##BN
+#define TENSOR_OF(engine, format, BM, BN, ...) TENSOR sgemm_##engine##_##format##_##BM##x##BN                           \
+    SGEMM__REDUCING(sgemm_##engine##_##format##_##BM##x##BN)
 SGEMM_FORMATS(SPLIT_OF)
 TENSOR sgemm_split_fallback
 SGEMM_TENSOR_VARIANTS(TENSOR_OF)
 TABLE
-tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9_]+' | sed 's/TENSOR //')
+tensors=$(gcc -E -P -I"$root" "$work/tensors.c" | grep -oE 'TENSOR sgemm_[a-z0-9_]+( 1)?' |
+  awk '{ print $2 } $3 == 1 { print $2 "_reduced" }')
 
 # kernels AWK_CONDITION: prints the kernels of the rows that meet the condition, and the kernels of every build.
 kernels() {

@@ -301,7 +301,8 @@ static inline int sgemm__tensor_tiles_fit(sgemm_tensor_variant tensor, const sge
                           args->batch);
 }
 
-/* Launches the multiplying kernel of a tensor-core variant, one persistent block on each SM. t: all but the tiles. */
+/* Launches the multiplying kernel of a tensor-core variant, or the reducing one if it gets memory for the values of
+   tiles: one persistent block on each SM. t: all but the tiles. */
 static inline sgemm_status sgemm__launch_tensor(sgemm_tensor_variant tensor, sgemm__tensor_args *t,
                                                 const sgemm_device *device, sgemm__target *to) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(tensor);
@@ -309,7 +310,7 @@ static inline sgemm_status sgemm__launch_tensor(sgemm_tensor_variant tensor, sge
   const double units = (double)tiles_m * (double)tiles_n * (double)t->gemm.batch * t->split_k;
   t->gemm.tiles_m = (uint32_t)tiles_m;
   t->gemm.tiles_n = (uint32_t)tiles_n;
-  return sgemm__emit(SGEMM__TENSOR_KERNEL + (int)tensor, 0,
+  return sgemm__emit((t->tile_values != NULL ? SGEMM__TENSOR_REDUCED : SGEMM__TENSOR_KERNEL) + (int)tensor, 0,
                      sgemm__grid_of(units < device->multiprocessors ? (int64_t)units : device->multiprocessors, 1,
                                     v->threads, v->shared),
                      t, to);

@@ -78,11 +78,14 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #define SGEMM__W(number, kernel, args) #kernel,
 #define SGEMM__X(format, terms, idea) "sgemm_split_" #format,
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
+#define SGEMM__Z(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)) "_reduced",
   static const char *const others[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-      SGEMM__SHARED_KERNELS(SGEMM__W) SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback", SGEMM_TENSOR_VARIANTS(SGEMM__Y)};
+      SGEMM__SHARED_KERNELS(SGEMM__W) SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
+      SGEMM_TENSOR_VARIANTS(SGEMM__Y) SGEMM_TENSOR_VARIANTS(SGEMM__Z)};
 #undef SGEMM__W
 #undef SGEMM__X
 #undef SGEMM__Y
+#undef SGEMM__Z
   static const char suffixes[5][9] = {"_nn", "_nt", "_tn", "_tt", "_reduced"}, suffixes_of_one_op[2][4] = {"_n", "_t"};
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel);
   launch->part = v != NULL ? v->stage_name : kernel < SGEMM__SPLIT ? "host" : "tensor";

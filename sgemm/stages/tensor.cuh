@@ -5,6 +5,7 @@
 /* The columns of a variant of SGEMM_TENSOR_VARIANTS. After inlining each member is a constant. */
 typedef struct sgemm__tensor_shape {
   int format, BM, BN, WN, k_blocks, sets, bufs;
+  int reduces; /* 1: the kernel reduces the rows of its tiles and stores no results */
 } sgemm__tensor_shape;
 
 /* A work unit: a tile of C over one split-K partition. Persistent block w of `blocks` computes units w, w + blocks, w +

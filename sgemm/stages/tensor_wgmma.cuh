@@ -192,7 +192,7 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
         parity ^= 1;
       }
     }
-    if (s->BN == 256 && args->tile_values != NULL)
+    if (s->reduces)
       sgemm__tensor_reduce(args, &unit, warp * 16, acc);
     else
       sgemm__tensor_store(args, &unit, warp * 16, 0, s->BN, 1, acc);
