@@ -130,7 +130,8 @@ static inline int sgemm__lay_out_slabs(sgemm__slabs *s, const sgemm__reduction *
     s->plan_bytes = p.workspace_bytes / 256 * 256;
   s->cost = (double)sgemm__ceil_div(a->batch, s->matrices) * (double)count_m * (double)count_n *
             (sgemm_plan_estimate(&plan, &p, device) + (double)SGEMM__SLAB_US +
-             (double)s->rows * (double)s->cols * (double)s->matrices / device->multiprocessors / SGEMM__REDUCE_RATE);
+             (double)s->rows * (double)s->cols * (double)s->matrices / device->multiprocessors /
+                 (double)SGEMM__REDUCE_RATE);
   return 1;
 }
 
