@@ -314,7 +314,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 SGEMM_VARIANTS(SGEMM__STAMP)
 SGEMM_VARIANTS(SGEMM__STAMP_REDUCED)
 
-/* The tensor modes: a kernel for each format that splits, one for each tensor-core variant, and the reducing kernels. */
+/* The tensor modes: a kernel for each format that splits, one for each tensor-core variant, reducing kernels. */
 // clang-format off
 #if SGEMM__DEFINES_TENSOR
 #define SGEMM__X(format, terms, idea) SGEMM__SPLIT_KERNEL(format)
