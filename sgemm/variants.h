@@ -174,8 +174,8 @@
 #define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
 
 /* SGEMM__REDUCING_<variant> marks the variant of tma, and the tensor-core variants, with a further kernel,
-   <variant>_reduced; that of tma is for op NT. It reduces the rows of its tiles and stores a partial value for each, and
-   no result: see sgemm_run_reduction(). */
+   <variant>_reduced; that of tma is for op NT. It reduces the rows of its tiles and stores a partial value for each
+   instead of the results: see sgemm_run_reduction(). */
 #define SGEMM__REDUCING_sgemm_tma_64x64x32_16x8 ~, 1
 #define SGEMM__REDUCING_sgemm_wgmma_fp16x3_128x256 ~, 1
 #define SGEMM__REDUCING_sgemm_wgmma_bf16x6_128x256 ~, 1
