@@ -320,6 +320,7 @@ SGEMM_VARIANTS(SGEMM__STAMP_REDUCED)
 #define SGEMM__X(format, terms, idea) SGEMM__SPLIT_KERNEL(format)
 #define SGEMM__TENSOR_STAMP(name, reduces, engine, format, BM, BN, WN, k_blocks, sets, bufs)                           \
   SGEMM__GLOBAL(name, SGEMM__TENSOR_THREADS_##engine, 1, sgemm__tensor_args) {                                         \
+    SGEMM__ASSERT(!(reduces) || (BN) == SGEMM__TENSOR_REDUCE_BN, #name " reduces tiles of another width")              \
     const sgemm__tensor_shape shape = {SGEMM_FORMAT_##format, BM, BN, WN, k_blocks, sets, bufs, reduces};              \
     SGEMM__TENSOR_BODY_##engine(BM, BN, WN, SGEMM__TERMS_##format, sets, bufs)                                         \
   }

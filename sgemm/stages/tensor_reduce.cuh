@@ -1,5 +1,5 @@
-/* sgemm/stages/tensor_reduce.cuh: the end of a tile of 256 columns in the engine wgmma, in calls that reduce their
-   rows. The results go through the epilogue of the call, and each row of the tile becomes a partial value. */
+/* sgemm/stages/tensor_reduce.cuh: the end of a tile in the reducing kernels of the engine wgmma. The results go through
+   the epilogue of the call, and each row of the tile becomes a partial value. No result is stored. */
 #ifndef SGEMM_STAGES_TENSOR_REDUCE_CUH
 #define SGEMM_STAGES_TENSOR_REDUCE_CUH
 
@@ -24,8 +24,8 @@ SGEMM__DEVICE void sgemm__tensor_load_vectors(const sgemm__tensor_results *own, 
 
 /* Adds a thread's results in 2 rows, r and r + 8, to 4 partial values of each row: number v is of the columns
    16 j + sgemm__column_of(v), whose index is that of column 16 j meanwhile. Each pass of a loop adds the results of 64
-   columns and rotates the others to their place, as in sgemm__tensor_store_general(). number: that of the
-   epilogue, a literal. along_m: the elements of the vector along m for the two rows. */
+   columns and rotates the others to their place, as in sgemm__tensor_store_general(). number: that of the epilogue, a
+   literal. along_m: the elements of the vector along m for the two rows. */
 SGEMM__DEVICE void sgemm__tensor_reduce_rows(const sgemm__args *p, int number, int reduction,
                                              const sgemm__tensor_results *own, const float *along_m, float *acc,
                                              float *value, int *index) {

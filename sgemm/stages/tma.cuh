@@ -232,6 +232,8 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
 #define SGEMM__KERNEL_tma(stage, name, blocks, ...)                                                                    \
   SGEMM__GLOBAL_TMA(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks) {                                         \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
+    SGEMM__ASSERT((int)fused != SGEMM__REDUCES || ((int)slice_k == 4 && !trans_a && trans_b),                          \
+                  #name " reduces sums of one warp, of K-major operands")                                              \
     const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
     SGEMM__TMA_BODY                                                                                                    \
   }

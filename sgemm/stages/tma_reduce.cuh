@@ -33,8 +33,8 @@ SGEMM__DEVICE void sgemm__load_lane_biases(const sgemm__args *p, const sgemm__ti
     sgemm__load_values(biases->along_n, e->vec_n + tile->col + own->col, 4, sgemm__clip(tile->cols - own->col, 4));
 }
 
-/* Adds a lane's 8 rows of 4 results to 8 partial values. number: that of the epilogue, a
-   literal. acc: the sums of products, row by row. */
+/* Adds a lane's 8 rows of 4 results to 8 partial values. number: that of the epilogue, a literal. acc: the sums of
+   products, row by row. */
 SGEMM__DEVICE void sgemm__reduce_lane_rows(const sgemm__args *p, int number, int reduction,
                                            const sgemm__tile_descriptor *tile, int own_col,
                                            const sgemm__lane_biases *biases, const float *acc, float *value,
