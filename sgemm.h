@@ -344,6 +344,7 @@ typedef struct sgemm_device {
   int registers_per_sm;                    /* 32-bit registers of an SM */
   int64_t shared_per_sm, shared_per_block; /* bytes of shared memory of an SM; their maximum for a block */
   int64_t shared_reserved; /* bytes of shared memory that the system reserves for each block: 1024 from sm_80 on */
+  int cluster_limit;       /* maximum blocks of a cluster in code for sm_90 and later: 16; 0 stands for 8 */
   int64_t l2_bytes;        /* bytes of the L2 cache */
   double peak_gflops;      /* nominal GFLOP/s of fp32 FMA without tensor cores: 2 * lanes * SMs * clock */
   double bandwidth_gbs;    /* nominal GB/s of DRAM: 2 * memory clock * bus width in bytes */
@@ -401,7 +402,7 @@ typedef struct sgemm_plan {
   sgemm_variant variant; /* the strict variant, or the fallback of a tensor plan; SGEMM_VARIANT_NONE: no plan fits */
   sgemm_tensor_variant tensor;          /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
   sgemm_tensor_variant tensor_fallback; /* the full-range fallback; SGEMM_TENSOR_VARIANT_NONE: strict fp32 at once */
-  int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1 to 8 (sm_90) */
+  int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1 to 16 (sm_90) */
   int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
   int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
   int repack_a, repack_b; /* TMA: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
@@ -417,7 +418,7 @@ typedef struct sgemm_launch {
   const char *part;                /* the SGEMM_PART that has the kernel: a stage's name, "tensor" or "host" */
   unsigned grid_x, grid_y, grid_z; /* blocks of the grid */
   unsigned threads;                /* threads of a block, along x */
-  unsigned cluster;                /* blocks of a cluster, along x; 1: no cluster */
+  unsigned cluster;                /* blocks of a cluster, along x; 1: no cluster; above 8 the kernel needs an opt-in */
   unsigned shared_bytes;           /* dynamic shared memory of a block; above 48 KiB the kernel needs an opt-in */
   int argument_count;              /* the kernel's parameters: 1; in tma 3: its args, the tensor maps of A and B */
   size_t argument_offset[3];       /* where a parameter begins in arguments */

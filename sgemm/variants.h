@@ -127,7 +127,8 @@
   X(splitk,           64,  64, 32,  8,  4,  32,  32, 4, 3, 2, 2,89, "about two tiles an SM at 1024 x 1024")            \
   X(splitk,           32,  64, 32,  8,  4,  32,  32, 4, 3, 4, 2,89, "about one tile an SM at 512 x 512")               \
   X(splitk,           32,  32, 64,  4,  4,  16,  32, 4, 3, 4, 2,89, "the smallest results")                            \
-  X(splitk,           64,  64, 16,  8,  4,  32,  32, 4, 4, 2, 2, 1, "long k, any alignment: copies among FMAs")        \
+  X(splitk,           64, 128,  8,  8,  8,  32,  64, 4, 4, 1, 4, 1, "long k, larger results, any alignment")           \
+  X(splitk,           64,  64, 16,  8,  4,  32,  32, 4, 4, 1, 4, 1, "long k, any alignment: copies among FMAs")        \
   X(splitk,           32,  64, 16,  8,  4,  32,  32, 4, 4, 2, 4, 1, "long k, smaller results, any alignment")          \
   X(splitk,           32,  32, 32,  4,  4,  16,  32, 4, 4, 4, 2, 1, "long k, the smallest results, any alignment")     \
   X(splitk,           16, 128, 32, 16,  4,  16, 128, 4, 4, 4, 2, 1, "up to 16 rows: B is read once")                   \
@@ -149,11 +150,13 @@
   X(gemv,              1,   2,512,  1,  1,   1,   2, 1, 0, 64, 8, 1, "one row of few columns")                         \
   X(gemv,              1,   4,1024, 1,  1,   1,   4, 1, 0, 64, 4, 1, "one row of few columns, long k")                 \
   X(gemv,              1,  32, 64,  1,  1,   1,  32, 1, 0, 8, 4, 1, "one row, any alignment")                          \
+  X(gemv,              1,  32,128,  1,  1,   1,  32, 1, 0, 16, 2, 1, "one row, any alignment, longer k")               \
   X(gemv,              1, 128,  8,  1,  1,   1, 128, 1, 0, 1, 8, 1, "one row, short k")                                \
   X(gemv,             32,   1,256,  4,  1,  32,   1, 4, 0, 64, 1, 1, "one column, aligned: 128-bit loads")             \
   X(gemv,              2,   1,512,  1,  1,   2,   1, 1, 0, 64, 8, 1, "one column of few rows")                         \
   X(gemv,              4,   1,1024, 1,  1,   4,   1, 1, 0, 64, 4, 1, "one column of few rows, long k")                 \
   X(gemv,             32,   1, 64,  1,  1,  32,   1, 1, 0, 8, 4, 1, "one column, any alignment")                       \
+  X(gemv,             32,   1,128,  1,  1,  32,   1, 1, 0, 16, 2, 1, "one column, any alignment, longer k")            \
   X(gemv,            128,   1,  8,  1,  1, 128,   1, 1, 0, 1, 8, 1, "one column, short k")                             \
   X(tma,              64, 128, 64, 16,  8,  32,  32, 4, 4, 4, 1, 0, "large results: one producer thread copies")       \
   X(tma,             128,  64, 64, 16,  8,  32,  32, 4, 4, 4, 1, 0, "large tall results")                              \
@@ -191,6 +194,7 @@
 #define SGEMM__ELEMENTS_sgemm_async_64x128x8_16x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_async_128x32x8_8x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_async_32x32x8_4x4 ~, 1
+#define SGEMM__ELEMENTS_sgemm_splitk_64x128x8_8x8 ~, 2
 #define SGEMM__ELEMENTS_sgemm_splitk_64x64x16_8x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_splitk_32x64x16_8x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_splitk_32x32x32_4x4 ~, 2
@@ -207,6 +211,7 @@
 #define SGEMM__SMALL_gemv_1_512 ~, 1
 #define SGEMM__SMALL_gemv_1_1024 ~, 1
 #define SGEMM__SMALL_gemv_1_64 ~, 1
+#define SGEMM__SMALL_gemv_1_128 ~, 1
 #define SGEMM__SMALL_gemv_1_8 ~, 1
 
 /* Variants that have not been measured yet: X(variant, like). The selection uses the calibration constants of the

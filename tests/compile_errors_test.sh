@@ -39,10 +39,9 @@ each sliced-K group has a multiple of 8 of BK, and only splitk has several group
 each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
 all threads have equally many copies of a tile, or one access of all threads covers it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1
 all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
-with single elements an access of all threads brings all k of 4, 8, 16 or 32 rows or columns | async,           64,  64,  32,   8,   8,  32,  64, 4, 3, 1, 1
+with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | async,          128, 256,  16,   8,   8,  32,  64, 4, 3, 1, 1
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,          128,  32,  16,   8,   8, 128,  16, 4, 3, 1, 1
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,           64,  64,   8,   8,   8,  64,  64, 4, 3, 1, 1
-splitk has several sliced-K groups, whose sum includes that of the cluster                 | splitk,          64,  64,   8,   8,   4,  32,  32, 4, 3, 1, 1
 splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
 one operand at most is small, and then the variant has no other mark                 | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
 one operand at most is small, and then the variant has no other mark                 | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
@@ -122,7 +121,7 @@ compile_rows() {
     /^#define SGEMM_ESTIMATED\(X\)/ {
       sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"])
       print "#define SGEMM__ELEMENTS_sgemm_splitk_16x64x32_4x4 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x16x32_4x4 ~, 1"
-      print "#define SGEMM__ELEMENTS_sgemm_async_64x64x32_8x8 ~, 1"
+      print "#define SGEMM__ELEMENTS_sgemm_async_128x256x16_8x8 ~, 1"
     }
     { print }
     /^#define SGEMM_VARIANTS\(X\)/ { printf "%s", ENVIRON["ROWS"] }'

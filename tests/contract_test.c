@@ -354,8 +354,8 @@ static sgemm_plan plan_of(const problem *q, int variant, int cluster_k, int spli
 
 /* A plan is refused if no variant, or not this one, supports its cluster_k, split_k or stream_k. */
 Test(bad_plans, cluster_k_split_k_and_stream_k) {
-  static const int unsupported[][2] = {{9, 1}, {16, 1}, {0, 1}, {-2, 1},       {12, 2},
-                                       {1, 0}, {1, -1}, {8, 0}, {INT32_MAX, 1}};
+  static const int unsupported[][2] = {{17, 1}, {32, 1}, {0, 1}, {-2, 1},       {24, 2},
+                                       {1, 0},  {1, -1}, {8, 0}, {INT32_MAX, 1}};
   static const int stream_k_values[] = {-1, 1, 65536};
   int v, i;
   need_backend();
@@ -368,7 +368,7 @@ Test(bad_plans, cluster_k_split_k_and_stream_k) {
     CHECK(problem_upload(&q));
     for (i = 0; i < (int)(sizeof unsupported / sizeof *unsupported); i++)
       expect_bad_plan(&q, plan_of(&q, v, unsupported[i][0], unsupported[i][1]));
-    for (i = 2; i <= 8 && !r->cluster_split_k; i++)
+    for (i = 2; i <= 16 && !r->cluster_split_k; i++)
       expect_bad_plan(&q, plan_of(&q, v, i, 1));
     if (r->uses_tma || !can_split(r))
       expect_bad_plan(&q, plan_of(&q, v, 1, 2));
@@ -444,7 +444,7 @@ Test(bad_plans, tensor) {
     plan.repack_b = 1;
     expect_bad_plan(&q, plan);
     plan.repack_b = 0;
-    plan.cluster_k = 9;
+    plan.cluster_k = 17;
     expect_bad_plan(&q, plan);
     plan.cluster_k = 1;
     if (device.has_sm90a_code) { /* the device can run every tensor-core variant */

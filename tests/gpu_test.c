@@ -303,6 +303,8 @@ Test(device, query) {
   cr_assert(d.threads_per_sm >= 1024 && d.threads_per_sm % 32 == 0 && d.blocks_per_sm >= 16);
   cr_assert(d.registers_per_sm >= 65536 && d.shared_per_sm >= 48 * 1024 && d.l2_bytes > 0);
   cr_assert(d.shared_reserved == (d.major >= 8 ? 1024 : 0), "%d", (int)d.shared_reserved);
+  cr_assert(d.cluster_limit == 16 || d.cluster_limit == 0, "%d", d.cluster_limit);
+  cr_assert(d.cluster_limit == 16 || d.code_arch < 90 || d.multiprocessors < 100, "%s: %d", d.name, d.cluster_limit);
   cr_assert(fabs(d.peak_gflops - 2e-3 * d.lanes * d.multiprocessors * d.clock_mhz) <= 1e-3 * d.peak_gflops);
   cr_assert(d.bandwidth_gbs > 10.0 && d.bandwidth_gbs < 1e5, "%g GB/s", d.bandwidth_gbs);
 }

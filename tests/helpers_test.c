@@ -347,6 +347,7 @@ static sgemm_device h200(void) {
   d.shared_per_sm = 228 * 1024;
   d.shared_per_block = 227 * 1024;
   d.shared_reserved = 1024;
+  d.cluster_limit = 16;
   d.l2_bytes = 50 << 20;
   d.bandwidth_gbs = 4814.7;
   return d;
@@ -439,6 +440,7 @@ static sgemm_device device(int i) {
   d.clock_mhz = 1800;
   d.bandwidth_gbs = 2000.0;
   d.l2_bytes = 40 << 20;
+  d.cluster_limit = i % 2 ? 16 : 0; /* 0: clusters of 8 */
   return d;
 }
 
@@ -704,8 +706,8 @@ Test(selection, selected_plans_run) {
         plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
         v = sgemm_variant_get(plan.variant);
         cr_assert(v != NULL && plan.split_k >= 1 && plan.stream_k >= 0, "shape %d, device %d", i, which);
-        cr_assert(plan.cluster_k == 1 ||
-                      (d.code_arch >= 90 && v->cluster_split_k && plan.cluster_k > 1 && plan.cluster_k <= 8),
+        cr_assert(plan.cluster_k == 1 || (d.code_arch >= 90 && v->cluster_split_k && plan.cluster_k > 1 &&
+                                          plan.cluster_k <= (d.cluster_limit > 8 ? d.cluster_limit : 8)),
                   "shape %d, device %d: %s with cluster_k %d", i, which, v->name, plan.cluster_k);
         cr_assert(plan.split_k == 1 || (workspaces[w] > 0 && sgemm__can_split_k(v) && !v->uses_tma),
                   "shape %d, device %d: %s with split_k %d", i, which, v->name, plan.split_k);
@@ -728,7 +730,7 @@ Test(selection, selected_plans_run) {
         seen_stream_k += plan.stream_k > 1;
         seen_repack_b += plan.repack_b;
       }
-  cr_assert(seen_cluster_k == 0x1fe && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
+  cr_assert(seen_cluster_k == 0x101fe && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
             "cluster sizes 0x%x; plans with split_k %d, stream_k %d, repack_b %d", seen_cluster_k, seen_split_k,
             seen_stream_k, seen_repack_b);
 }

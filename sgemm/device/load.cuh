@@ -27,8 +27,7 @@ typedef struct sgemm__loader {
 #define SGEMM__LOAD_WIDTH(BK, V) ((V) == 4 ? 8 : (BK) < 32 ? (BK) : 32)
 #define SGEMM__PITCH(MN, BK, V, k_major) ((MN) + ((k_major) ? ((V) == 4 ? 4 : 32 / SGEMM__LOAD_WIDTH(BK, V)) : 0))
 #define SGEMM__LOADS_PER_THREAD(MN, BK, threads) ((MN) * (BK) / (threads)) /* elements of a tile that a thread loads */
-/* Rows or columns of which an access of single elements by all threads brings all BK. */
-#define SGEMM__ROWS_OF_ACCESS(BK, threads) ((threads) / (BK))
+#define SGEMM__ROWS_OF_ACCESS(threads) ((threads) / 8) /* rows or columns of an access of sgemm__copy_elements() */
 
 /* The loader of an operand. X: element (0, 0) of its first tile. limit: number of the tile's rows or columns that
    exist. */
@@ -147,18 +146,17 @@ SGEMM__DEVICE sgemm__loader sgemm__small_loader_of(const sgemm__shape *s, int MN
 }
 
 /* The loader of sgemm__copy_elements(). The op, and so k_major, may be known at run time alone. An access of all
-   threads brings all BK of R = SGEMM__ROWS_OF_ACCESS() rows or columns. The next access brings the R after them: its
-   offset in shared memory is R for both ops, and in global memory R * stride_mn.
+   threads brings 8 k of R = SGEMM__ROWS_OF_ACCESS() rows or columns. The next accesses bring those of the R after them,
+   up to MN, and then of the next 8 k.
      K-major   a warp copies 8 consecutive k of 4 rows
      MN-major  a warp copies R consecutive elements of 32 / R different k, which lie R / 4 apart
    The offsets k * (MN + 4) + mn of a warp's lanes, modulo 32, use each of the 32 banks once. */
 SGEMM__DEVICE sgemm__loader sgemm__element_loader_of(const sgemm__shape *s, int MN, int k_major, const float *X,
                                                      int64_t ld, int limit) {
   sgemm__loader l = sgemm__loader_of(s, 1, 8, MN, k_major, X, ld, limit);
-  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32, groups = s->BK / 8; /* of 8 k */
-  const int rows = SGEMM__ROWS_OF_ACCESS(s->BK, l.threads), spacing = rows / 4;
-  l.mn = k_major ? warp / groups * 4 + lane / 8 : lane % rows;
-  l.k = k_major ? warp % groups * 8 + lane % 8 : warp / spacing * 8 + lane / rows * spacing + warp % spacing;
+  const int lane = sgemm__thread() % 32, warp = sgemm__thread() / 32, rows = SGEMM__ROWS_OF_ACCESS(l.threads);
+  l.mn = k_major ? warp * 4 + lane / 8 : lane % rows;
+  l.k = k_major ? lane % 8 : lane / rows * (rows / 4) + warp;
   l.next = X + (k_major ? l.mn : l.k) * ld + (k_major ? l.k : l.mn);
   return l;
 }
@@ -233,16 +231,21 @@ SGEMM__DEVICE void sgemm__copy_tile(float *shared, int k_vectors, sgemm__loader 
   l->next += l->BK * l->stride_k;
 }
 
-/* sgemm__copy_tile() for variants that copy single elements alone. Elements outside of the matrix become zeros. The
-   code has no branches, so that ptxas issues the copies among the FMAs of the step that follows. */
-SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int exist) {
-  const int rows = SGEMM__ROWS_OF_ACCESS(l->BK, l->threads), inside = l->k < exist ? l->limit - l->mn : 0;
-  const float *p = l->next;
+/* sgemm__copy_tile() for variants that copy single elements alone. full: 1 if all elements of the tile exist. Otherwise
+   elements outside of the matrix become zeros. The code has no branches, so that ptxas issues the copies among the FMAs
+   of the step that follows. */
+SGEMM__DEVICE void sgemm__copy_elements(float *shared, sgemm__loader *l, int exist, int full) {
+  const int rows = SGEMM__ROWS_OF_ACCESS(l->threads);
   float *to = shared + sgemm__shared_offset(l->MN, l->BK, 0, l->mn, l->k);
-  int i;
+  int k, i;
   SGEMM__UNROLL
-  for (i = 0; i < l->MN; i += rows, p += rows * l->stride_mn)
-    sgemm__copy(to + i, p, i < inside);
+  for (k = 0; k < l->BK; k += 8) {
+    const int inside = l->k + k < exist ? l->limit - l->mn : 0;
+    SGEMM__UNROLL
+    for (i = 0; i < l->MN; i += rows)
+      sgemm__copy(to + sgemm__shared_offset(l->MN, l->BK, 0, i, k), l->next + k * l->stride_k + i * l->stride_mn,
+                  full || i < inside);
+  }
   sgemm__converge();
   l->next += l->BK * l->stride_k;
 }

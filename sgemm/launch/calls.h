@@ -285,7 +285,7 @@ sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sge
   sgemm_device device;
   sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
   if (p != NULL && v != NULL && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {
-    plan.cluster_k = SGEMM__CLUSTER_LIMIT;
+    plan.cluster_k = SGEMM__PORTABLE_CLUSTER;
     while (plan.cluster_k > 1 &&
            (MARGIN * plan.cluster_k * sgemm__min_block_k(v) > (double)p->k || !sgemm__possible(&plan, &device)))
       plan.cluster_k /= 2;

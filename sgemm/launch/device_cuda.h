@@ -21,13 +21,24 @@ enum { SGEMM__UNKNOWN, SGEMM__CLAIMED, SGEMM__KNOWN };
 static struct {
   int state;
   sgemm_device device;
-  unsigned char ready[SGEMM__KERNEL_COUNT]; /* bit `ops` is 1: the shared-memory opt-in of the kernel is done */
+  unsigned char ready[SGEMM__KERNEL_COUNT]; /* bit `ops` is 1: the opt-ins of the kernel are done */
   cudaMemPool_t pool;                       /* for SGEMM_WORKSPACE_AUTO; NULL: not created yet */
 } sgemm__devices[SGEMM__DEVICES];
 
 /* fp32 FMA lanes of an SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
 static int sgemm__lanes(int major, int minor) {
   return (major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0) ? 64 : 128;
+}
+
+/* Opt-ins of a kernel: more than 48 KiB of dynamic shared memory, and clusters of more than 8 blocks (CUDA C++
+   Programming Guide, "Shared Memory" and "Thread Block Clusters"). */
+static cudaError_t sgemm__opt_in(const void *kernel, int64_t shared, int large_clusters) {
+  cudaError_t error = cudaSuccess;
+  if (shared > 48 * 1024)
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+  if (error == cudaSuccess && large_clusters)
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  return error;
 }
 
 /* code_arch and has_sm90a_code of the current device. Only code for sm_90a has launch bounds of the stage tma with a
@@ -48,6 +59,39 @@ static cudaError_t sgemm__read_code(sgemm_device *out) {
       break;
     }
   return error;
+}
+
+/* cluster_limit of the current device. Clusters of more than 8 blocks run only where a GPC has enough SMs. The variant
+   whose blocks have the most shared memory answers for all. */
+static void sgemm__read_cluster_limit(sgemm_device *out) {
+  const sgemm_variant_info *v = NULL;
+  const void *kernel = NULL;
+  cudaLaunchAttribute attribute;
+  cudaLaunchConfig_t config;
+  int i, clusters = 0;
+  for (i = 0; i < SGEMM_VARIANT_COUNT && out->code_arch >= 90; i++) {
+    const sgemm_variant_info *other = sgemm__variant_get((sgemm_variant)i);
+    if (other->cluster_split_k && sgemm_compiled((sgemm_variant)i) && (v == NULL || other->shared > v->shared)) {
+      v = other;
+      kernel = sgemm__kernels[i][0];
+    }
+  }
+  if (v == NULL)
+    return;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = SGEMM__CLUSTER_LIMIT;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  config.gridDim = dim3(SGEMM__CLUSTER_LIMIT);
+  config.blockDim = dim3((unsigned)v->threads);
+  config.dynamicSmemBytes = (size_t)v->shared;
+  config.stream = NULL;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  if (sgemm__opt_in(kernel, v->shared, 1) == cudaSuccess &&
+      cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0)
+    out->cluster_limit = SGEMM__CLUSTER_LIMIT;
+  else
+    (void)cudaGetLastError(); /* clusters of 8 remain: the caller does not see the error */
 }
 
 static cudaError_t sgemm__read_device(int device, sgemm_device *out) {
@@ -80,7 +124,12 @@ static cudaError_t sgemm__read_device(int device, sgemm_device *out) {
   out->l2_bytes = prop.l2CacheSize;
   out->peak_gflops = 2.0 * out->lanes * out->multiprocessors * clock_khz * 1e-6;
   out->bandwidth_gbs = 2.0 * memory_khz * bus_bits / 8 * 1e-6;
-  return device == current ? sgemm__read_code(out) : cudaSuccess;
+  if (device != current)
+    return cudaSuccess;
+  error = sgemm__read_code(out);
+  if (error == cudaSuccess)
+    sgemm__read_cluster_limit(out);
+  return error;
 }
 
 /* The current device: its number, and a pointer to its cached properties, or to `own` if they are not cached. */
@@ -214,14 +263,17 @@ sgemm_status sgemm_release_workspaces(void) {
 
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
-/* Shared-memory opt-in: a kernel with more than 48 KiB of dynamic shared memory needs it once for each device (CUDA C++
-   Programming Guide, "Shared Memory"). */
-static cudaError_t sgemm__allow_shared(int device, int kernel, int ops, unsigned bytes) {
+/* The opt-ins of a kernel, once for each device. */
+static cudaError_t sgemm__prepare_kernel(int device, const sgemm_device *properties, int kernel, int ops,
+                                         const sgemm__grid *grid) {
+  const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel); /* NULL for kernels beside strict variants */
   unsigned char *ready = device < SGEMM__DEVICES ? &sgemm__devices[device].ready[kernel] : NULL;
+  const int needed = grid->shared > 48 * 1024 || grid->cluster > (unsigned)SGEMM__PORTABLE_CLUSTER;
   cudaError_t error;
-  if (bytes <= 48 * 1024 || (ready != NULL && (__atomic_load_n(ready, __ATOMIC_RELAXED) >> ops & 1)))
+  if (!needed || (ready != NULL && (__atomic_load_n(ready, __ATOMIC_RELAXED) >> ops & 1)))
     return cudaSuccess;
-  error = cudaFuncSetAttribute(sgemm__kernel_of(kernel, ops), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  error = sgemm__opt_in(sgemm__kernel_of(kernel, ops), grid->shared,
+                        v != NULL && v->cluster_split_k && properties->cluster_limit > (int)SGEMM__PORTABLE_CLUSTER);
   if (error == cudaSuccess && ready != NULL)
     __atomic_fetch_or(ready, (unsigned char)(1 << ops), __ATOMIC_RELAXED);
   return error;
@@ -265,7 +317,7 @@ static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const v
   int device;
   cudaError_t error = sgemm__current_device(&device, &properties, &own);
   if (error == cudaSuccess)
-    error = sgemm__allow_shared(device, kernel, ops, grid.shared);
+    error = sgemm__prepare_kernel(device, properties, kernel, ops, &grid);
   if (error != cudaSuccess)
     return sgemm__status_of(error);
   if (v != NULL && v->uses_tma && ((const sgemm__tma_args *)args)->gemm.k > 0) {

@@ -48,26 +48,26 @@ typedef struct sgemm__tensor_calibration {
 // clang-format off
 /* BEGIN calibration */
 static const sgemm__calibration sgemm__h200 = {
-  475,      /* launch */
-  3100,     /* cluster */
-  2476,     /* split_k */
-  4918,     /* pack */
+  342,      /* launch */
+  3138,     /* cluster */
+  2264,     /* split_k */
+  4283,     /* pack */
   4600,     /* apply */
   0.34,     /* half_rate_warps */
-  0.0774,   /* copy */
+  0.0796,   /* copy */
   0.0455,   /* store */
-  0.0981,   /* guarded */
-  571,      /* latency */
-  34.5,     /* sm_bytes */
+  0.0898,   /* guarded */
+  610,      /* latency */
+  39.5,     /* sm_bytes */
   0.698,    /* bandwidth_share */
-  236,      /* read_c */
-  317,      /* read_ahead */
-  5.8,      /* unaligned_c */
-  1075,     /* gemv_guarded */
-  88,       /* scattered_c */
-  0.31,     /* segment */
-  287,      /* block */
-  2625,     /* persistent */
+  189,      /* read_c */
+  118,      /* read_ahead */
+  5.6,      /* unaligned_c */
+  1286,     /* gemv_guarded */
+  73,       /* scattered_c */
+  0.22,     /* segment */
+  395,      /* block */
+  1254,     /* persistent */
   1.39e-05, /* lost_reuse */
 };
 
@@ -95,55 +95,58 @@ static const sgemm__calibration sgemm__h200 = {
   X(async_64x128x16_8x8,             107.5,  6772)                                                                     \
   X(async_128x64x16_8x8,              97.0,  7955)                                                                     \
   X(async_64x64x16_8x4,               80.4,  4512)                                                                     \
-  X(async_64x64x8_8x8,                87.6,  3883)                                                                     \
+  X(async_64x64x8_8x8,                78.2,  4671)                                                                     \
   X(async_32x128x32_8x4,              84.6,  4950)                                                                     \
   X(async_128x32x32_4x8,              84.0,  5465)                                                                     \
-  X(async_64x128x8_8x8,              112.0,  5000)                                                                     \
+  X(async_64x128x8_8x8,              114.1,  5341)                                                                     \
   X(async_64x64x8_8x4,                94.0,  4730)                                                                     \
-  X(async_128x32x8_8x4,               98.0,  3098)                                                                     \
-  X(async_32x32x8_4x4,                91.3,  1547)                                                                     \
+  X(async_128x32x8_8x4,              102.4,  3636)                                                                     \
+  X(async_32x32x8_4x4,                90.2,  1679)                                                                     \
   X(async_32x32x8_8x4,                71.2,  3872)                                                                     \
-  X(async_64x128x8_16x4,              79.7,  6886)                                                                     \
+  X(async_64x128x8_16x4,              85.2,  7715)                                                                     \
   X(splitk_64x128x16_8x8,             91.5,  5920)                                                                     \
   X(splitk_64x64x32_8x4,              86.4,  4630)                                                                     \
   X(splitk_32x64x32_8x4,              77.0,  3471)                                                                     \
   X(splitk_32x32x64_4x4,              70.2,  3392)                                                                     \
-  X(splitk_64x64x16_8x4,              97.9,  5766)                                                                     \
-  X(splitk_32x64x16_8x4,              90.6,  2858)                                                                     \
-  X(splitk_32x32x32_4x4,              76.1,  3273)                                                                     \
-  X(splitk_16x128x32_16x4,            66.3,  4108)                                                                     \
-  X(splitk_8x128x32_8x4,              51.4,  2956)                                                                     \
-  X(splitk_4x128x32_4x4,              30.9,  1988)                                                                     \
-  X(splitk_128x16x32_4x16,            65.8,  4499)                                                                     \
-  X(splitk_128x8x32_4x8,              53.4,  3511)                                                                     \
-  X(splitk_128x4x32_4x4,              30.5,  2064)                                                                     \
-  X(splitk_16x32x128_4x4,             64.4,  3344)                                                                     \
-  X(splitk_8x32x128_4x4,              41.4,  2327)                                                                     \
-  X(splitk_4x32x128_4x4,              33.1,  2430)                                                                     \
-  X(splitk_32x16x128_4x4,             58.7,  2369)                                                                     \
-  X(splitk_32x8x128_4x4,              45.6,  2586)                                                                     \
-  X(splitk_32x4x128_4x4,              29.5,  1856)                                                                     \
-  X(direct_4x32x8_1x1,                10.9,   419)                                                                     \
-  X(direct_16x32x4_4x1,               12.3,   735)                                                                     \
-  X(direct_16x128x4_4x4,              27.6,  1371)                                                                     \
-  X(gemv_1x32x256_1x4,               126.0,  3905)                                                                     \
-  X(gemv_1x2x512_1x1,                  6.9,  1239)                                                                     \
-  X(gemv_1x4x1024_1x1,                 8.4,  1588)                                                                     \
-  X(gemv_1x32x64_1x1,                  7.2,  1149)                                                                     \
-  X(gemv_1x128x8_1x1,                 78.5,  1157)                                                                     \
-  X(gemv_32x1x256_4x1,               124.9,  2522)                                                                     \
-  X(gemv_2x1x512_1x1,                 58.3,  2031)                                                                     \
-  X(gemv_4x1x1024_1x1,                 8.0,  1708)                                                                     \
-  X(gemv_32x1x64_1x1,                  7.6,  1111)                                                                     \
-  X(gemv_128x1x8_1x1,                 38.4,   659)                                                                     \
+  X(splitk_64x128x8_8x8,              96.5,  6935)                                                                     \
+  X(splitk_64x64x16_8x4,             104.0,  4786)                                                                     \
+  X(splitk_32x64x16_8x4,              95.5,  4562)                                                                     \
+  X(splitk_32x32x32_4x4,              84.1,  3074)                                                                     \
+  X(splitk_16x128x32_16x4,            73.3,  4446)                                                                     \
+  X(splitk_8x128x32_8x4,              52.0,  2984)                                                                     \
+  X(splitk_4x128x32_4x4,              32.0,  1982)                                                                     \
+  X(splitk_128x16x32_4x16,            70.3,  3969)                                                                     \
+  X(splitk_128x8x32_4x8,              50.9,  3381)                                                                     \
+  X(splitk_128x4x32_4x4,              30.1,  2240)                                                                     \
+  X(splitk_16x32x128_4x4,             59.5,  2941)                                                                     \
+  X(splitk_8x32x128_4x4,              40.9,  2457)                                                                     \
+  X(splitk_4x32x128_4x4,              30.5,  2198)                                                                     \
+  X(splitk_32x16x128_4x4,             56.0,  2414)                                                                     \
+  X(splitk_32x8x128_4x4,              45.6,  2612)                                                                     \
+  X(splitk_32x4x128_4x4,              29.5,  2019)                                                                     \
+  X(direct_4x32x8_1x1,                 4.5,   410)                                                                     \
+  X(direct_16x32x4_4x1,               13.8,   755)                                                                     \
+  X(direct_16x128x4_4x4,              21.9,  1394)                                                                     \
+  X(gemv_1x32x256_1x4,               126.0,  3431)                                                                     \
+  X(gemv_1x2x512_1x1,                  4.1,  1216)                                                                     \
+  X(gemv_1x4x1024_1x1,                 6.7,  1492)                                                                     \
+  X(gemv_1x32x64_1x1,                  6.8,  1149)                                                                     \
+  X(gemv_1x32x128_1x1,                 8.6,  1571)                                                                     \
+  X(gemv_1x128x8_1x1,                 81.2,  1093)                                                                     \
+  X(gemv_32x1x256_4x1,               124.9,  2897)                                                                     \
+  X(gemv_2x1x512_1x1,                 13.2,  1908)                                                                     \
+  X(gemv_4x1x1024_1x1,                 7.4,  1808)                                                                     \
+  X(gemv_32x1x64_1x1,                  7.6,  1040)                                                                     \
+  X(gemv_32x1x128_1x1,                 7.3,  1616)                                                                     \
+  X(gemv_128x1x8_1x1,                 10.3,   630)                                                                     \
   X(tma_64x128x64_16x8,              121.7,  4763)                                                                     \
   X(tma_128x64x64_16x8,              118.0,  4473)                                                                     \
-  X(tma_64x64x32_16x8,               125.5,  3293)                                                                     \
-  X(tma_32x32x128_16x8,              125.5,  4558)                                                                     \
-  X(tma_32x256x64_16x8,              117.1,  4752)                                                                     \
-  X(tma_256x32x64_16x8,              119.0,  4763)                                                                     \
-  X(clustered_64x64x32_16x8,         111.4,  6934)                                                                     \
-  X(clustered_32x32x128_16x8,        104.1,  3800)
+  X(tma_64x64x32_16x8,               125.5,  4786)                                                                     \
+  X(tma_32x32x128_16x8,              118.2,  6295)                                                                     \
+  X(tma_32x256x64_16x8,              120.5,  7616)                                                                     \
+  X(tma_256x32x64_16x8,              120.5,  6434)                                                                     \
+  X(clustered_64x64x32_16x8,         104.2,  7100)                                                                     \
+  X(clustered_32x32x128_16x8,        105.4,  5170)
 /* END calibration */
 
 /* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */

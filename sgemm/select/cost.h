@@ -267,15 +267,15 @@ enum { SGEMM__PACKED_CLUSTER = 8 };
 
 /* Blocks that run at a time, with per_sm blocks on an SM, in clusters of a size. A cluster runs within one GPC of about
    16 SMs, and 12 of the 132 SMs of an H200 have no place in one: with one block on an SM it runs 30 clusters of 4, or
-   15 of 8. A GPC has only whole clusters: with one block on an SM it runs 2 of 6, on 12 of its SMs, or 2 of 7. With
-   several blocks on an SM, clusters of 4 leave fewer slots empty: the idle SMs over the blocks on an SM approximate how
-   many. */
+   15 of 8. A GPC has only whole clusters: with one block on an SM it runs 2 of 6, on 12 of its SMs, or 2 of 7. 15 of 8
+   fill 7 GPCs and half of one, which has no place for a cluster of 16: the H200 runs 7 of them. With several blocks on
+   an SM, clusters of 4 leave fewer slots empty: the idle SMs over the blocks on an SM approximate how many. */
 static inline double sgemm__cluster_slots(int cluster, int per_sm, const sgemm__problem *q) {
-  const double idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE);
+  const double idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE), gpcs = (q->sms - idle) / SGEMM__COST_GPC_SMS;
   const int in_gpc = SGEMM__COST_GPC_SMS * per_sm / cluster * cluster; /* blocks of whole clusters */
   return cluster <= 2                         ? q->sms * per_sm
          : cluster == SGEMM__BALANCED_CLUSTER ? q->sms * per_sm - idle / per_sm
-                                              : (q->sms - idle) / SGEMM__COST_GPC_SMS * in_gpc;
+                                              : (cluster > 8 ? (double)(int)gpcs : gpcs) * in_gpc;
 }
 
 /* Blocks on the busiest SM while `blocks` blocks run, not more than run at a time. */

@@ -13,15 +13,22 @@ static inline int sgemm__is_preferred(const sgemm_variant_info *v, const sgemm_d
   return sgemm__in_production(v, device) && (device->code_arch >= 80 || v->bufs < 3);
 }
 
-/* Blocks of a cluster, at most: more are not portable (CUDA C++ Programming Guide, "Thread Block Clusters"). */
-enum { SGEMM__CLUSTER_LIMIT = 8 };
+/* Blocks of a cluster, at most: on every GPU that has clusters, and on some GPUs, by kernels that opt in (CUDA C++
+   Programming Guide, "Thread Block Clusters"). */
+enum { SGEMM__PORTABLE_CLUSTER = 8, SGEMM__CLUSTER_LIMIT = 16 };
+
+/* Blocks of a cluster that the device runs, at most. */
+static inline int sgemm__cluster_limit(const sgemm_device *device) {
+  return device->code_arch < 90                                 ? 1
+         : device->cluster_limit > (int)SGEMM__PORTABLE_CLUSTER ? device->cluster_limit
+                                                                : (int)SGEMM__PORTABLE_CLUSTER;
+}
 
 /* 1 if the variant and the device can run a strict plan. The operands are not checked. */
 static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *device) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int cluster = plan->cluster_k;
-  const int clusters = cluster == 1 || (cluster > 1 && cluster <= SGEMM__CLUSTER_LIMIT && v->cluster_split_k &&
-                                        device->code_arch >= 90);
+  const int clusters = cluster == 1 || (cluster > 1 && cluster <= sgemm__cluster_limit(device) && v->cluster_split_k);
   const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
   const int streams = plan->stream_k == 0 ||
                       (plan->stream_k > 1 && v->uses_tma && sgemm__can_split_k(v) && plan->stream_k <= 65535);
@@ -127,15 +134,15 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
 }
 
 /* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k,
-   waves = 0. For sizes that are powers of two also: split-K with partitions that fill one or two waves, or with fewer
+   waves = 0. For sizes of 1, 2, 4 and 8 also: split-K with partitions that fill one or two waves, or with fewer
    where k has less than sgemm__min_block_k() for each; stream-K with a block for each slot, or with equally many units
    for each tile. Returns 1 and sets the plan's fields, 0 if there is no plan of this number, -1 if there is none of a
    greater number either. */
-enum { SGEMM__PLAN_NUMBERS = 16 };
+enum { SGEMM__PLAN_NUMBERS = 17 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
                                        const sgemm_device *device, const sgemm__problem *q, sgemm_plan *plan) {
-  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8};
-  static const unsigned char waves_of[SGEMM__PLAN_NUMBERS] = {0, 1, 2, 0, 1, 2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 2};
+  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 16};
+  static const unsigned char waves_of[SGEMM__PLAN_NUMBERS] = {0, 1, 2, 0, 1, 2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 2, 0};
   const int split_k_limit = 128, waves = waves_of[number];
   const sgemm_variant_info *v = r->v;
   const int slots = device->multiprocessors * v->resident;
@@ -147,8 +154,8 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   /* A block of a cluster has at least the k of sgemm__min_block_k(), all blocks of a cluster are resident, and the
      blocks of the launch fill at most four waves. */
   if (plan->cluster_k > 1 &&
-      (!v->cluster_split_k || device->code_arch < 90 || plan->cluster_k * sgemm__min_block_k(v) > q->k ||
-       plan->cluster_k > slots || 4.0 * free_slots < 1.0))
+      (!v->cluster_split_k || plan->cluster_k > sgemm__cluster_limit(device) ||
+       plan->cluster_k * sgemm__min_block_k(v) > q->k || plan->cluster_k > slots || 4.0 * free_slots < 1.0))
     return -1;
   if (waves == 0)
     return 1;

@@ -218,24 +218,26 @@ typedef struct sgemm__gemv_elements {
 } sgemm__gemv_elements;
 
 /* acc + the thread's products of a step of BK. k_left: k that exist from the thread's first k on. full: 1 if the step's
-   last k exists. Elements that do not exist are zeros. All elements load before the first is used. */
+   last k exists. Elements that do not exist are zeros. All elements load before the first is used. Each address follows
+   from the one before: with all of them computed from the first, ptxas keeps that one too, and its registers hold fewer
+   loads in flight (docs/notebook/memory_bound.md, "Addresses one from the other"). */
 SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, sgemm__gemv_elements *from, int full,
                                              int64_t k_left) {
   float w[SGEMM__GEMV_LOADS], x[SGEMM__GEMV_LOADS];
   int i;
   SGEMM__UNROLL
   for (i = 0; i < s->BK / s->slice_k; i++) {
-    const int k = i * s->slice_k;
-    w[i] = full || k < k_left ? sgemm__load_global(from->matrix + k * from->matrix_step) : 0.0f;
+    const int exists = full || i * s->slice_k < k_left;
+    w[i] = exists ? sgemm__load_global(from->matrix) : 0.0f;
     sgemm__converge();
-    x[i] = full || k < k_left ? sgemm__load_global(from->vector + k * from->vector_step) : 0.0f;
+    x[i] = exists ? sgemm__load_global(from->vector) : 0.0f;
     sgemm__converge();
+    from->matrix += s->slice_k * from->matrix_step;
+    from->vector += s->slice_k * from->vector_step;
   }
   SGEMM__UNROLL
   for (i = 0; i < s->BK / s->slice_k; i++)
     acc = sgemm__fma(x[i], w[i], acc);
-  from->matrix += s->BK * from->matrix_step;
-  from->vector += s->BK * from->vector_step;
   return acc;
 }
 

@@ -33,13 +33,14 @@ typedef struct sgemm__pipeline {
 } sgemm__pipeline;
 
 /* Issues the thread's copies of the next tiles of A and B, and commits them as one group. Beyond the last tile the
-   group is empty, so that sgemm__copy_wait() counts one group for each tile to the end. */
-SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, sgemm__pipeline *x) {
+   group is empty, so that sgemm__copy_wait() counts one group for each tile to the end. full: 1 if the next tiles exist
+   and have all their elements. */
+SGEMM__DEVICE void sgemm__copy_tiles(const sgemm__shape *s, sgemm__pipeline *x, int full) {
   float *into_a = x->into, *into_b = x->into + SGEMM__PIPELINE_A_FLOATS(s);
   const int exist = x->to_copy > 1 ? s->BK : x->last_k;
-  if (s->elements && x->to_copy > 0) {
-    sgemm__copy_elements(into_a, &x->load_a, exist);
-    sgemm__copy_elements(into_b, &x->load_b, exist);
+  if (s->elements && (full || x->to_copy > 0)) {
+    sgemm__copy_elements(into_a, &x->load_a, exist, full);
+    sgemm__copy_elements(into_b, &x->load_b, exist, full);
   } else if (x->to_copy > 0) {
     sgemm__copy_tile(into_a, SGEMM__A_K_VECTORS(s), &x->load_a, exist);
     sgemm__copy_tile(into_b, SGEMM__B_K_VECTORS(s), &x->load_b, exist);
@@ -75,8 +76,12 @@ SGEMM__DEVICE void sgemm__multiply_step(float *acc, const float *a, const float 
                             b + sgemm__fragment_offset(s->TN, b_k_vectors, step), b_k_vectors ? 4 : 1, s->TM, s->TN, 0);
 }
 
+/* The copies of single elements that sgemm__multiply_tile() issues: none, those of a tile that may have an edge, those
+   of a tile that has none. */
+enum { SGEMM__NO_COPIES, SGEMM__EDGE_COPIES, SGEMM__FULL_COPIES };
+
 /* Multiplies a tile whose first fragments are in registers, and goes on to the next tile. Meanwhile the fragments of
-   the next step load, at the last step those of the next tile, and copies fill a buffer if `copies` is 1. Before the
+   the next step load, at the last step those of the next tile, and copies fill a buffer, see `copies`. Before the
    last step each thread waits for its own copies of the next tile. After the one barrier per tile the next tile is
    complete, and no thread reads this tile any more, because the fragments of its last step are in registers. Copies of
    single elements follow the loads of the next step's fragments: behind so many copies these loads would wait
@@ -90,7 +95,7 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
   for (step = 0; step < steps; step++) {
     const int next = (step + 1) % steps;
     if (step == 0 && !s->elements) {
-      sgemm__copy_tiles(s, x);
+      sgemm__copy_tiles(s, x, 0);
       x->into = sgemm__buffer_after(s, shared, x->into);
     }
     if (next == 0) {
@@ -102,8 +107,8 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
     }
     if (prefetch || next > 0 || x->tiles_left > 1)
       sgemm__load_step(a, b, s, own, x->from, first_k, next);
-    if (step == 0 && s->elements && copies) {
-      sgemm__copy_tiles(s, x);
+    if (step == 0 && s->elements && copies != SGEMM__NO_COPIES) {
+      sgemm__copy_tiles(s, x, copies == SGEMM__FULL_COPIES);
       x->into = sgemm__buffer_after(s, shared, x->into);
     } else if (step == 0 && s->elements) {
       sgemm__copy_commit();
@@ -126,7 +131,7 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
   SGEMM__UNROLL
   for (i = 0; i < (SGEMM__ACCUMULATOR_SETS(s->slice_k) - 1) * s->TM * s->TN; i++)
     acc[i] += acc[s->TM * s->TN + i];
-  if (s->slice_k > 1) {
+  if (s->slice_k > 1 || (s->cluster_split_k && split->cluster_k > 1)) {
     sgemm__reduce_and_store(p, s, tile, &at, own, split, shared, acc);
   } else if (sgemm__stores_full_tiles(s) && sgemm__is_full_tile(p, s, tile)) {
     sgemm__store_full_tile(p, s, tile, own, acc);
@@ -140,7 +145,8 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
 /* The body of async and splitk. A ring of `bufs` buffers holds the tile that is multiplied and bufs - 1 tiles in
    flight. Variants that copy single elements multiply the last bufs - 1 tiles, whose copies have been issued, in a loop
    of their own: predicates of copies that do nothing would take a seventh to a quarter of its instructions
-   (docs/notebook/selection.md, "A loop without copies"). */
+   (docs/notebook/selection.md, "A loop without copies"). In splitk blocks without an edge have a loop of their own too,
+   whose copies have no predicates (docs/notebook/selection.md, "Fewer instructions for each copy"). */
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                     float *a, float *b) {
   const sgemm__args *p = &args->gemm;
@@ -199,15 +205,18 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     return;
   SGEMM__UNROLL_BY(1)
   for (i = 0; i < s->bufs - 1; i++, x.into += buffer)
-    sgemm__copy_tiles(s, &x);
+    sgemm__copy_tiles(s, &x, 0);
   sgemm__copy_wait(s->bufs - 2);
   sgemm__barrier();
   if (x.tiles_left > 0)
     sgemm__load_step(a, b, s, &own, x.from, first_k, 0);
+  if (s->elements && s->cluster_split_k && tile.rows == s->BM && tile.cols == s->BN)
+    while (x.to_copy > 1)
+      sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, SGEMM__FULL_COPIES);
   while (s->elements && x.to_copy > 0)
-    sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, 1);
+    sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, SGEMM__EDGE_COPIES);
   while (x.tiles_left > 0)
-    sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, 0);
+    sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, SGEMM__NO_COPIES);
   /* Epilogue. */
   sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);
 }
@@ -236,8 +245,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   SGEMM__RULE(SGEMM__COPIES_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)) &&                                 \
                   SGEMM__COPIES_EVENLY(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),                               \
               "all threads have equally many copies of a tile, or one access of all threads covers it", name)          \
-  SGEMM__RULE(elements == 0 || SGEMM__ELEMENTS_EVENLY(BM, BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),            \
-              "with single elements an access of all threads brings all k of 4, 8, 16 or 32 rows or columns", name)    \
+  SGEMM__RULE(elements == 0 || SGEMM__ELEMENTS_EVENLY(BM, BN, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),                \
+              "with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns", name)      \
   SGEMM__RULE(SGEMM__SHARED_BYTES(0, cluster_k, BM, BN, BK, bufs, slice_k) <= 227 * 1024,                              \
               "shared memory of a block is at most 227 KiB", name)
 /* 1 if each copy of all threads covers full rows of a tile of MN x BK: 8 consecutive k of a row by copies of 1 element,
@@ -245,19 +254,17 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 #define SGEMM__COPIES_EVENLY(MN, BK, threads)                                                                          \
   (SGEMM__DIVIDES(threads, (MN) * (BK)) && SGEMM__DIVIDES((threads) / 8, MN) &&                                        \
    SGEMM__DIVIDES((threads)*4, (MN) * (BK)) && SGEMM__DIVIDES((threads)*4, MN))
-/* 1 if an access of single elements by all threads brings all k of as many rows, see sgemm__element_loader_of(). */
-#define SGEMM__ELEMENTS_EVENLY(BM, BN, BK, threads)                                                                    \
-  ((threads) % (4 * (BK)) == 0 && 32 % ((threads) / (BK)) == 0 && (BM) % ((threads) / (BK)) == 0 &&                    \
-   (BN) % ((threads) / (BK)) == 0)
+/* 1 if an access of single elements by all threads brings 8 k of as many rows, see sgemm__element_loader_of(). */
+#define SGEMM__ELEMENTS_EVENLY(BM, BN, threads)                                                                        \
+  ((threads) % 32 == 0 && 32 % SGEMM__ROWS_OF_ACCESS(threads) == 0 && (BM) % SGEMM__ROWS_OF_ACCESS(threads) == 0 &&    \
+   (BN) % SGEMM__ROWS_OF_ACCESS(threads) == 0)
 #define SGEMM__RULES_async(name)                                                                                       \
   SGEMM__RULES_PIPELINED(name)                                                                                         \
   SGEMM__RULE(V == 1 || (TM * TN != 64 && !elements) || (WN / TN >= 4 && WM / TM * (WN / TN) == 32),                   \
               "four lanes along n exchange the elements of vectors that go to unaligned rows", name)
-/* sgemm__store_pipelined() sums over a cluster in sgemm__reduce_and_store() alone, which adds sliced-K groups by
-   vectors of 4 results. */
+/* sgemm__reduce_and_store() adds sliced-K groups and blocks of a cluster by vectors of 4 results. */
 #define SGEMM__RULES_splitk(name)                                                                                      \
   SGEMM__RULES_PIPELINED(name)                                                                                         \
-  SGEMM__RULE(slice_k > 1, "splitk has several sliced-K groups, whose sum includes that of the cluster", name)         \
   SGEMM__RULE(V == 4, "splitk has V = 4, because it sums vectors of 4 results", name)                                  \
   SGEMM__RULE((BM > 16 || SGEMM__SMALL_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k))) &&                     \
                   (BN > 16 || SGEMM__SMALL_EVENLY(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k))),                   \
