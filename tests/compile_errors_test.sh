@@ -35,7 +35,7 @@ a stage before async has the buffers of its body and no sliced-K                
 a stage before async has the buffers of its body and no sliced-K                       | doublebuffered,  64,  64,  16,   8,   4,  32,  32, 4, 2, 2, 1
 a pipeline has 3 or 4 buffers                                                        | async,           64,  64,  16,   8,   8,  32,  64, 4, 2, 1, 1
 a pipeline has 3 or 4 buffers                                                        | async,           64,  64,  16,   8,   8,  32,  64, 4, 5, 1, 1
-each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
+each sliced-K group has a multiple of 8 of BK, and only splitk has several groups + with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | splitk,          64,  64,  16,   8,   4,  32,  32, 4, 3, 4, 1
 each sliced-K group has a multiple of 8 of BK, and only splitk has several groups                 | async,           64,  64,  32,   8,   4,  32,  32, 4, 3, 2, 1
 all threads have equally many copies of a tile, or one access of all threads covers it | async,           96,  64,  16,  12,   8,  96,  64, 4, 3, 1, 1
 all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          64,  96,  32,   8,  12,  64,  96, 4, 3, 2, 1
@@ -44,7 +44,7 @@ four lanes along n exchange the elements of vectors that go to unaligned rows   
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,           64,  64,   8,   8,   8,  64,  64, 4, 3, 1, 1
 splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
 one operand at most is small, and then the variant has no other mark                 | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
-one operand at most is small, and then the variant has no other mark                 | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
+one operand at most is small, and then the variant has no other mark + with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
 one operand at most is small, and then the variant has no other mark                 | splitk,          64,  16,  32,   4,   4,  64,  16, 4, 3, 4, 1
 each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,           4,  32,  96,   4,   4,   4,  32, 4, 3, 12, 1
 each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          32,   4,  96,   4,   4,  32,   4, 4, 3, 12, 1

@@ -98,14 +98,14 @@ static int one_result(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_naive || v->stage == SGEMM_STAGE_coalesced;
 }
 
-/* 1 if the epilogue loads C eight output vectors at a time where beta is not 0: stage tma, and stage async with 8 x 8
-   results a thread or copies of single elements. */
+/* 1 if the epilogue loads C eight output vectors at a time where beta is not 0: stage tma, and pipelines without
+   sliced-K groups that have 8 x 8 results a thread or copies of single elements. */
 static int loads_c_ahead(const sgemm_variant_info *v) {
-  return v->uses_tma || (v->stage == SGEMM_STAGE_async && (v->TM * v->TN == 64 || v->copies_elements));
+  return v->uses_tma || (v->bufs >= 3 && v->slice_k == 1 && (v->TM * v->TN == 64 || v->copies_elements));
 }
 
-/* 1 if lanes exchange elements of results before they store them to rows that are no whole vectors: the variants of
-   async with loads_c_ahead() and V = 4. */
+/* 1 if lanes exchange elements of results before they store them to rows that are no whole vectors: the pipelines with
+   loads_c_ahead() and V = 4. */
 static int exchanges_results(const sgemm_variant_info *v) { return v->V == 4 && !v->uses_tma && loads_c_ahead(v); }
 
 /* The size rounded up to whole tiles. */
@@ -182,8 +182,10 @@ static void closed_forms(const sgemm_variant_info *v, int ops, size s, const sge
 
 /* ---- Properties of a variant ------------------------------------------------------------------------------------- */
 
-/* 2 x 3 tiles. k is a multiple of every BK. */
-static size whole_tiles(const sgemm_variant_info *v) { return (size){2 * v->BM, 3 * v->BN, v->BK > 64 ? v->BK : 64}; }
+/* 2 x 3 tiles. k is a multiple of every BK, and too short for a cluster of sgemm_run_variant(). */
+static size whole_tiles(const sgemm_variant_info *v) {
+  return (size){2 * v->BM, 3 * v->BN, v->BK > 64 ? v->BK : v->cluster_split_k && v->BK == 8 ? 32 : 64};
+}
 
 /* How a block moves a tile of MN x BK elements of an operand from global to shared memory. */
 typedef struct transfer {
@@ -210,7 +212,7 @@ static transfer transfer_of(const sgemm_variant_info *v, int MN, int T, int k_ma
   } else if (v->copies_elements) {
     x.V = x.access = 1;
     x.width = 8;
-    x.rows = v->threads / v->BK;
+    x.rows = SGEMM__ROWS_OF_ACCESS(v->threads);
   } else if (v->bufs >= 3) { /* a copy that transposes moves one element at a time */
     x.V = x.access = k_major && !x.k_vectors ? 1 : 4;
     x.width = x.k_vectors ? v->BK : 8;
@@ -649,13 +651,14 @@ static void splits(sgemm_variant variant) {
       continue;
     const sgemm_counts one = counts_of_plan(variant, 1, 1, ops, s, 0.0f);
     const int groups = (int)(summed(v, (size){1, 1, 1})); /* sliced-K groups that sum in shared memory */
+    const int one_group = v->slice_k == 1 && !gemv;       /* its results go through shared memory in a cluster alone */
     /* gemv with V = 4 and 8 blocks would have half a step of 2 BK for each. */
     for (cluster_k = 2; cluster_k <= (gemv && v->V == 4 ? 4 : 8) && v->cluster_split_k; cluster_k *= 2) {
       if (reduced() && cluster_k != 2 << ops % 3)
         continue;
       const sgemm_counts c = counts_of_plan(variant, cluster_k, 1, ops, s, 0.0f);
       const int64_t warps = results / (v->TM * v->TN) * v->slice_k / 32 * cluster_k,
-                    sums = results * (cluster_k - 1) * groups;
+                    sums = results * (one_group ? cluster_k : (cluster_k - 1) * groups);
       COUNT(v, ops, &c, fma_threads, one.fma_threads);
       COUNT(v, ops, &c, global_load_bytes, one.global_load_bytes);
       COUNT(v, ops, &c, global_load_requests, one.global_load_requests);

@@ -730,7 +730,7 @@ Test(selection, selected_plans_run) {
         seen_stream_k += plan.stream_k > 1;
         seen_repack_b += plan.repack_b;
       }
-  cr_assert(seen_cluster_k == 0x101fe && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
+  cr_assert(seen_cluster_k == 0x1017e && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
             "cluster sizes 0x%x; plans with split_k %d, stream_k %d, repack_b %d", seen_cluster_k, seen_split_k,
             seen_stream_k, seen_repack_b);
 }

@@ -483,7 +483,7 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 21 };
+enum { CONSTANTS = 22 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
                                    {"cluster", "%.0f", &c->cluster, 1},
@@ -499,6 +499,7 @@ static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
                                    {"bandwidth_share", "%.3f", &c->bandwidth_share, 0},
                                    {"read_c", "%.0f", &c->read_c, 1},
                                    {"read_ahead", "%.0f", &c->read_ahead, 1},
+                                   {"read_tma", "%.0f", &c->read_tma, 0},
                                    {"unaligned_c", "%.1f", &c->unaligned_c, 1},
                                    {"gemv_guarded", "%.0f", &c->gemv_guarded, 1},
                                    {"scattered_c", "%.0f", &c->scattered_c, 1},

@@ -7,10 +7,13 @@
 /* ---- Declarations ------------------------------------------------------------------------------------------------ */
 
 /* Shared arrays inside a kernel: of floats, of words, of mbarriers, of tile descriptors, of the copies of units; and
-   the dynamic shared memory of the running block. Each block of a cluster has arrays of its own. */
+   the dynamic shared memory of the running block. Each block of a cluster has arrays of its own. Kernels with arrays of
+   more than SGEMM__CPU_ARRAY_BYTES do not run in clusters. All thread-local arrays together have 1 MB at most: with 1.4
+   MB Criterion cannot start its tests. */
+#define SGEMM__CPU_RANKS_OF(type, count) ((count) * sizeof(type) > SGEMM__CPU_ARRAY_BYTES ? 1 : SGEMM__CPU_RANKS)
 #define SGEMM__SHARED_OF(type, array, count)                                                                           \
-  static _Thread_local _Alignas(16) type array##_of_rank[SGEMM__CPU_RANKS][count];                                     \
-  type *const array = array##_of_rank[sgemm__cpu->rank];                                                               \
+  static _Thread_local _Alignas(16) type array##_of_rank[SGEMM__CPU_RANKS_OF(type, count)][count];                     \
+  type *const array = array##_of_rank[sgemm__cpu_checked_rank(SGEMM__CPU_RANKS_OF(type, count))];                      \
   sgemm__cpu_declare((float *)array, (count) * (sizeof *(array) / sizeof(float)), #array)
 #define SGEMM__SHARED(array, count) SGEMM__SHARED_OF(float, array, count)
 #define SGEMM__SHARED_WORDS(array, count) SGEMM__SHARED_OF(uint32_t, array, count)
@@ -27,6 +30,13 @@ static inline void sgemm__cpu_mark_unwritten(float *array, size_t count) {
   size_t i;
   for (i = 0; i < count; i++)
     memcpy(&array[i], &unwritten, sizeof unwritten);
+}
+
+/* The rank of the running block, which has to be below `ranks`. */
+static inline int sgemm__cpu_checked_rank(int ranks) {
+  if (sgemm__cpu->rank >= ranks)
+    sgemm__cpu_abort(SGEMM_ERROR_MEMORY, "a kernel with large static arrays in a cluster", NULL, 0);
+  return sgemm__cpu->rank;
 }
 
 /* Registers a shared array of `count` words. The first thread of a block that declares the array marks its words as

@@ -21,6 +21,7 @@ typedef void (*sgemm__kernel)(const void *args);
 enum { SGEMM__CPU_STACK = 64 * 1024 };
 enum { SGEMM__CPU_RANKS = 16 };          /* maximum blocks of a cluster */
 enum { SGEMM__CPU_ARRAYS = 80 };         /* maximum shared arrays of all blocks of a cluster together */
+enum { SGEMM__CPU_ARRAY_BYTES = 2048 };  /* maximum size of a static shared array of kernels that run in clusters */
 enum { SGEMM__CPU_PRODUCTS = 32 };       /* maximum pending wgmma products of one thread */
 #define SGEMM__CPU_UNWRITTEN 0x7fa5c0deu /* bits of an unwritten word of shared memory: a signalling NaN */
 

@@ -24,6 +24,7 @@ typedef struct sgemm__calibration {
   double bandwidth_share; /* fraction of the nominal DRAM bandwidth that a kernel reaches */
   double read_c;          /* clocks until a vector of C arrives, if beta is not 0 */
   double read_ahead;      /* clocks of a wave that waits for C, in epilogues that load eight vectors of it at a time */
+  double read_tma;        /* clocks of a wave of tma or clustered that waits for C; not fitted */
   double unaligned_c;     /* clocks of an SM for 32 results that go to a row of C not aligned to 16 bytes */
   double gemv_guarded;    /* clocks of a k-step of gemv whose loads are guarded one by one */
   double scattered_c;     /* clocks of an SM for 32 results of a column, each in another row of C */
@@ -48,26 +49,27 @@ typedef struct sgemm__tensor_calibration {
 // clang-format off
 /* BEGIN calibration */
 static const sgemm__calibration sgemm__h200 = {
-  342,      /* launch */
-  3138,     /* cluster */
-  2264,     /* split_k */
-  4283,     /* pack */
+  456,      /* launch */
+  3062,     /* cluster */
+  2340,     /* split_k */
+  3674,     /* pack */
   4600,     /* apply */
-  0.34,     /* half_rate_warps */
-  0.0796,   /* copy */
+  0.36,     /* half_rate_warps */
+  0.0750,   /* copy */
   0.0455,   /* store */
-  0.0898,   /* guarded */
-  610,      /* latency */
-  39.5,     /* sm_bytes */
+  0.0919,   /* guarded */
+  588,      /* latency */
+  41.0,     /* sm_bytes */
   0.698,    /* bandwidth_share */
-  189,      /* read_c */
-  118,      /* read_ahead */
-  5.6,      /* unaligned_c */
+  222,      /* read_c */
+  279,      /* read_ahead */
+  2500,     /* read_tma */
+  5.4,      /* unaligned_c */
   1286,     /* gemv_guarded */
-  73,       /* scattered_c */
-  0.22,     /* segment */
-  395,      /* block */
-  1254,     /* persistent */
+  68,       /* scattered_c */
+  0.23,     /* segment */
+  359,      /* block */
+  918,      /* persistent */
   1.39e-05, /* lost_reuse */
 };
 
@@ -95,58 +97,58 @@ static const sgemm__calibration sgemm__h200 = {
   X(async_64x128x16_8x8,             107.5,  6772)                                                                     \
   X(async_128x64x16_8x8,              97.0,  7955)                                                                     \
   X(async_64x64x16_8x4,               80.4,  4512)                                                                     \
-  X(async_64x64x8_8x8,                78.2,  4671)                                                                     \
+  X(async_64x64x8_8x8,                81.5,  4514)                                                                     \
   X(async_32x128x32_8x4,              84.6,  4950)                                                                     \
   X(async_128x32x32_4x8,              84.0,  5465)                                                                     \
-  X(async_64x128x8_8x8,              114.1,  5341)                                                                     \
+  X(async_64x128x8_8x8,              112.0,  5220)                                                                     \
   X(async_64x64x8_8x4,                94.0,  4730)                                                                     \
-  X(async_128x32x8_8x4,              102.4,  3636)                                                                     \
-  X(async_32x32x8_4x4,                90.2,  1679)                                                                     \
+  X(async_128x32x8_8x4,              100.5,  3467)                                                                     \
+  X(async_32x32x8_4x4,                88.7,  1566)                                                                     \
   X(async_32x32x8_8x4,                71.2,  3872)                                                                     \
-  X(async_64x128x8_16x4,              85.2,  7715)                                                                     \
+  X(async_64x128x8_16x4,              85.2,  7498)                                                                     \
   X(splitk_64x128x16_8x8,             91.5,  5920)                                                                     \
   X(splitk_64x64x32_8x4,              86.4,  4630)                                                                     \
   X(splitk_32x64x32_8x4,              77.0,  3471)                                                                     \
   X(splitk_32x32x64_4x4,              70.2,  3392)                                                                     \
-  X(splitk_64x128x8_8x8,              96.5,  6935)                                                                     \
-  X(splitk_64x64x16_8x4,             104.0,  4786)                                                                     \
-  X(splitk_32x64x16_8x4,              95.5,  4562)                                                                     \
-  X(splitk_32x32x32_4x4,              84.1,  3074)                                                                     \
-  X(splitk_16x128x32_16x4,            73.3,  4446)                                                                     \
-  X(splitk_8x128x32_8x4,              52.0,  2984)                                                                     \
-  X(splitk_4x128x32_4x4,              32.0,  1982)                                                                     \
-  X(splitk_128x16x32_4x16,            70.3,  3969)                                                                     \
-  X(splitk_128x8x32_4x8,              50.9,  3381)                                                                     \
-  X(splitk_128x4x32_4x4,              30.1,  2240)                                                                     \
-  X(splitk_16x32x128_4x4,             59.5,  2941)                                                                     \
-  X(splitk_8x32x128_4x4,              40.9,  2457)                                                                     \
-  X(splitk_4x32x128_4x4,              30.5,  2198)                                                                     \
-  X(splitk_32x16x128_4x4,             56.0,  2414)                                                                     \
-  X(splitk_32x8x128_4x4,              45.6,  2612)                                                                     \
-  X(splitk_32x4x128_4x4,              29.5,  2019)                                                                     \
-  X(direct_4x32x8_1x1,                 4.5,   410)                                                                     \
-  X(direct_16x32x4_4x1,               13.8,   755)                                                                     \
-  X(direct_16x128x4_4x4,              21.9,  1394)                                                                     \
-  X(gemv_1x32x256_1x4,               126.0,  3431)                                                                     \
-  X(gemv_1x2x512_1x1,                  4.1,  1216)                                                                     \
-  X(gemv_1x4x1024_1x1,                 6.7,  1492)                                                                     \
-  X(gemv_1x32x64_1x1,                  6.8,  1149)                                                                     \
-  X(gemv_1x32x128_1x1,                 8.6,  1571)                                                                     \
-  X(gemv_1x128x8_1x1,                 81.2,  1093)                                                                     \
-  X(gemv_32x1x256_4x1,               124.9,  2897)                                                                     \
-  X(gemv_2x1x512_1x1,                 13.2,  1908)                                                                     \
-  X(gemv_4x1x1024_1x1,                 7.4,  1808)                                                                     \
-  X(gemv_32x1x64_1x1,                  7.6,  1040)                                                                     \
-  X(gemv_32x1x128_1x1,                 7.3,  1616)                                                                     \
-  X(gemv_128x1x8_1x1,                 10.3,   630)                                                                     \
+  X(splitk_64x128x8_8x8,              98.0,  6969)                                                                     \
+  X(splitk_64x64x16_8x4,             104.7,  5071)                                                                     \
+  X(splitk_32x64x16_8x4,              92.0,  4536)                                                                     \
+  X(splitk_32x32x32_4x4,              86.9,  3698)                                                                     \
+  X(splitk_16x128x32_16x4,            75.0,  4388)                                                                     \
+  X(splitk_8x128x32_8x4,              52.3,  2937)                                                                     \
+  X(splitk_4x128x32_4x4,              32.0,  2022)                                                                     \
+  X(splitk_128x16x32_4x16,            70.7,  4142)                                                                     \
+  X(splitk_128x8x32_4x8,              51.1,  3204)                                                                     \
+  X(splitk_128x4x32_4x4,              29.6,  2064)                                                                     \
+  X(splitk_16x32x128_4x4,             60.3,  2865)                                                                     \
+  X(splitk_8x32x128_4x4,              41.4,  2461)                                                                     \
+  X(splitk_4x32x128_4x4,              31.1,  2138)                                                                     \
+  X(splitk_32x16x128_4x4,             54.9,  2266)                                                                     \
+  X(splitk_32x8x128_4x4,              44.6,  2420)                                                                     \
+  X(splitk_32x4x128_4x4,              30.8,  1939)                                                                     \
+  X(direct_4x32x8_1x1,                 4.6,   360)                                                                     \
+  X(direct_16x32x4_4x1,               13.3,   671)                                                                     \
+  X(direct_16x128x4_4x4,              22.4,  1275)                                                                     \
+  X(gemv_1x32x256_1x4,               126.0,  3222)                                                                     \
+  X(gemv_1x2x512_1x1,                  4.0,  1181)                                                                     \
+  X(gemv_1x4x1024_1x1,                 6.5,  1436)                                                                     \
+  X(gemv_1x32x64_1x1,                  7.0,  1059)                                                                     \
+  X(gemv_1x32x128_1x1,                 8.2,  1384)                                                                     \
+  X(gemv_1x128x8_1x1,                 54.8,  1012)                                                                     \
+  X(gemv_32x1x256_4x1,               124.9,  2703)                                                                     \
+  X(gemv_2x1x512_1x1,                 13.8,  1901)                                                                     \
+  X(gemv_4x1x1024_1x1,                 7.5,  1758)                                                                     \
+  X(gemv_32x1x64_1x1,                  6.9,  1027)                                                                     \
+  X(gemv_32x1x128_1x1,                 8.5,  1367)                                                                     \
+  X(gemv_128x1x8_1x1,                 10.3,   516)                                                                     \
   X(tma_64x128x64_16x8,              121.7,  4763)                                                                     \
   X(tma_128x64x64_16x8,              118.0,  4473)                                                                     \
-  X(tma_64x64x32_16x8,               125.5,  4786)                                                                     \
-  X(tma_32x32x128_16x8,              118.2,  6295)                                                                     \
-  X(tma_32x256x64_16x8,              120.5,  7616)                                                                     \
-  X(tma_256x32x64_16x8,              120.5,  6434)                                                                     \
-  X(clustered_64x64x32_16x8,         104.2,  7100)                                                                     \
-  X(clustered_32x32x128_16x8,        105.4,  5170)
+  X(tma_64x64x32_16x8,               125.5,  5099)                                                                     \
+  X(tma_32x32x128_16x8,              118.9,  6615)                                                                     \
+  X(tma_32x256x64_16x8,              120.5,  7401)                                                                     \
+  X(tma_256x32x64_16x8,              120.5,  6513)                                                                     \
+  X(clustered_64x64x32_16x8,         105.5,  7533)                                                                     \
+  X(clustered_32x32x128_16x8,        106.1,  5771)
 /* END calibration */
 
 /* X([symbol] tensor-core variant, k_block, overhead), from measured times of squares of 1024 to 4096. */

@@ -16,6 +16,7 @@
 #define SGEMM__COST_GPC_SMS 16          /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
+#define SGEMM__COST_TMA_OVERLAP 0.4     /* part of the end of a tile of tma that overlaps FMAs (selection.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
 /* x rounded up, for x >= 0. The code has no branch, because one would be mispredicted every other time. */
@@ -43,6 +44,7 @@ typedef struct sgemm__problem {
   double fmas;        /* clocks of all FMAs at the nominal peak */
   double read_c;      /* clocks until a vector of C arrives; 0 if beta is 0 */
   double read_ahead;  /* clocks until C arrives in epilogues that load eight vectors at a time; 0 if beta is 0 */
+  double read_tma;    /* the same in the stages tma and clustered */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -75,6 +77,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
   q.read_c = a.beta != 0.0f ? c->read_c : 0.0;
   q.read_ahead = a.beta != 0.0f ? c->read_ahead : 0.0;
+  q.read_tma = a.beta != 0.0f ? c->read_tma : 0.0;
   q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a.batch, a.stride_a);
   q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a.batch, a.stride_b);
   q.must_pack = sgemm__pack_cost(
@@ -118,8 +121,10 @@ static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm
   const double vectors = v->stage == SGEMM_STAGE_direct
                              ? 1.0
                              : sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
-  const int ahead = v->uses_tma || v->copies_elements || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
-  return ahead ? q->read_ahead : q->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
+  const int ahead = v->copies_elements || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
+  return v->uses_tma ? q->read_tma
+         : ahead     ? q->read_ahead
+                     : q->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
 }
 
 /* 1 if the loads of gemv with V = 4 are guarded one by one: an edge of the matrix is in each tile, or its rows are not
@@ -306,7 +311,8 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
 }
 
 /* Clocks of the busiest SM, which runs its blocks in waves. A block costs a full tile, at an edge too, and at least the
-   arrival of its tiles. n resident blocks run at n / (n + half_rate) of the variant's rate. */
+   arrival of its tiles. n resident blocks run at n / (n + half_rate) of the variant's rate. In tma the end of a tile
+   overlaps the FMAs of the other block of the SM, but for the last tile. */
 static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
   const double alone = w->k * r->per_k, arrival = w->steps * r->arrival;
   const double resident = r->v->resident;
@@ -318,7 +324,10 @@ static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *pla
                       : w->busiest > 0.0
                           ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + overhead + w->busiest * tile_c
                           : 0.0;
-  return w->full * full + last;
+  const double overlap = r->v->uses_tma && !r->v->cluster_split_k && r->v->resident > 1
+                             ? SGEMM__COST_TMA_OVERLAP * r->overhead
+                             : 0.0;
+  return w->full * (full - overlap) + (w->left > 0.0 ? last : sgemm__smaller(w->full, 1.0) * overlap);
 }
 
 /* Clocks of lost L2 reuse. Blocks that load the same rows come to each k at different times; with a long k the L2 no

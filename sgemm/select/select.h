@@ -138,11 +138,11 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
    where k has less than sgemm__min_block_k() for each; stream-K with a block for each slot, or with equally many units
    for each tile. Returns 1 and sets the plan's fields, 0 if there is no plan of this number, -1 if there is none of a
    greater number either. */
-enum { SGEMM__PLAN_NUMBERS = 17 };
+enum { SGEMM__PLAN_NUMBERS = 16 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
                                        const sgemm_device *device, const sgemm__problem *q, sgemm_plan *plan) {
-  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8, 8, 8, 16};
-  static const unsigned char waves_of[SGEMM__PLAN_NUMBERS] = {0, 1, 2, 0, 1, 2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 2, 0};
+  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 2, 2, 3, 4, 4, 4, 5, 6, 8, 8, 8, 16};
+  static const unsigned char waves_of[SGEMM__PLAN_NUMBERS] = {0, 1, 2, 0, 1, 2, 0, 0, 1, 2, 0, 0, 0, 1, 2, 0};
   const int split_k_limit = 128, waves = waves_of[number];
   const sgemm_variant_info *v = r->v;
   const int slots = device->multiprocessors * v->resident;
