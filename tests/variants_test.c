@@ -310,15 +310,15 @@ static void uneven_clusters(sgemm_variant variant) {
    Mutants run with every fifth case. The quick tier has every seventh, with BK from 256 on every eleventh, and with BK
    = 1024, where a case takes longest, every 17th. */
 static void plans(sgemm_variant variant) {
-  static const int splits[4] = {1, 2, 3, 7};
+  static const int splits[4] = {1, 2, 3, 7}, clusters[10] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 16};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const int step = !quick_tier() ? 5 : v->BK >= 1024 ? 17 : v->BK >= 256 ? 11 : 7;
-  int cluster_k, i, shape, c = 0;
-  for (cluster_k = 1; cluster_k <= (v->cluster_split_k ? 8 : 1); cluster_k++)
-    for (i = 0; i < (can_split(v) && (cluster_k & (cluster_k - 1)) == 0 ? 4 : 1); i++)
+  int size, i, shape, c = 0;
+  for (size = 0; size < (v->cluster_split_k ? 10 : 1); size++)
+    for (i = 0; i < (can_split(v) && (clusters[size] & (clusters[size] - 1)) == 0 ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (reduced() ? c % step == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
-          plan_case(variant, cluster_k, splits[i], shape, c);
+          plan_case(variant, clusters[size], splits[i], shape, c);
   if (v->uses_tma && can_split(v))
     stream_k_tiles(variant);
   if (v->uses_tma && can_split(v) && v->BM * v->BN == 1024)
@@ -330,7 +330,8 @@ static void plans(sgemm_variant variant) {
 }
 
 /* k is so long that sgemm_run_variant() uses each cluster_k. In stage tma k ends in the middle of a k-step, whose
-   second half the kernel may skip, or one element later. */
+   second half the kernel may skip, or one element later. Variants that copy single elements have code of their own for
+   tiles without an edge, beside tiles behind whose rows and columns no memory is. */
 static void long_k(sgemm_variant variant) {
   const sgemm_variant_info v = tile_of(variant);
   int cluster_k, i;
@@ -340,6 +341,11 @@ static void long_k(sgemm_variant variant) {
   }
   for (i = 0; v.uses_tma && i < 4; i++) {
     problem q = problem_of(variant, OPS[i][0], OPS[i][1], 3, v.BN + 1, v.BK * 5 / 2 + i % 2, EXACT);
+    CHECK(problem_solve(&q, schedule(i)));
+  }
+  for (i = 0; v.copies_elements && i < 4; i++) {
+    problem q = problem_of(variant, OPS[i][0], OPS[i][1], v.BM + 2, v.BN + 5, 6 * v.BK + 3, EXACT);
+    q.guard_page = 1;
     CHECK(problem_solve(&q, schedule(i)));
   }
 }

@@ -218,22 +218,23 @@ typedef struct sgemm__gemv_elements {
 } sgemm__gemv_elements;
 
 /* acc + the thread's products of a step of BK. k_left: k that exist from the thread's first k on. full: 1 if the step's
-   last k exists. Elements that do not exist are zeros. All elements load before the first is used. Each address follows
-   from the one before: with all of them computed from the first, ptxas keeps that one too, and its registers hold fewer
-   loads in flight (docs/notebook/memory_bound.md, "Addresses one from the other"). */
+   last k exists. Elements that do not exist are zeros. All elements load before the first is used. In full steps each
+   address follows from the one before: with all of them computed from the first, ptxas keeps that one too, and fewer
+   loads are in flight. In the last step, which many calls have alone, such a chain would be a latency
+   (docs/notebook/memory_bound.md, "Addresses one from the other"). */
 SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, sgemm__gemv_elements *from, int full,
                                              int64_t k_left) {
   float w[SGEMM__GEMV_LOADS], x[SGEMM__GEMV_LOADS];
   int i;
   SGEMM__UNROLL
   for (i = 0; i < s->BK / s->slice_k; i++) {
-    const int exists = full || i * s->slice_k < k_left;
-    w[i] = exists ? sgemm__load_global(from->matrix) : 0.0f;
+    const int k = full ? 0 : i * s->slice_k;
+    w[i] = full || k < k_left ? sgemm__load_global(from->matrix + k * from->matrix_step) : 0.0f;
     sgemm__converge();
-    x[i] = exists ? sgemm__load_global(from->vector) : 0.0f;
+    x[i] = full || k < k_left ? sgemm__load_global(from->vector + k * from->vector_step) : 0.0f;
     sgemm__converge();
-    from->matrix += s->slice_k * from->matrix_step;
-    from->vector += s->slice_k * from->vector_step;
+    from->matrix += full ? s->slice_k * from->matrix_step : 0;
+    from->vector += full ? s->slice_k * from->vector_step : 0;
   }
   SGEMM__UNROLL
   for (i = 0; i < s->BK / s->slice_k; i++)
