@@ -218,27 +218,30 @@ typedef struct sgemm__gemv_elements {
 } sgemm__gemv_elements;
 
 /* acc + the thread's products of a step of BK. k_left: k that exist from the thread's first k on. full: 1 if the step's
-   last k exists. Elements that do not exist are zeros. All elements load before the first is used. In full steps each
-   address follows from the one before: with all of them computed from the first, ptxas keeps that one too, and fewer
-   loads are in flight. In the last step, which many calls have alone, such a chain would be a latency
+   last k exists. Elements that do not exist are zeros. All elements load before the first is used. In full steps of 8
+   elements each address follows from the one before: with all of them computed from the first, ptxas keeps that one too,
+   and fewer loads are in flight. 16 addresses, or those of the last step, would wait for each other
    (docs/notebook/memory_bound.md, "Addresses one from the other"). */
 SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, sgemm__gemv_elements *from, int full,
                                              int64_t k_left) {
+  const int loads = s->BK / s->slice_k, chain = full && loads <= 8;
   float w[SGEMM__GEMV_LOADS], x[SGEMM__GEMV_LOADS];
   int i;
   SGEMM__UNROLL
-  for (i = 0; i < s->BK / s->slice_k; i++) {
-    const int k = full ? 0 : i * s->slice_k;
-    w[i] = full || k < k_left ? sgemm__load_global(from->matrix + k * from->matrix_step) : 0.0f;
+  for (i = 0; i < loads; i++) {
+    const int k = i * s->slice_k, offset = chain ? 0 : k;
+    w[i] = full || k < k_left ? sgemm__load_global(from->matrix + offset * from->matrix_step) : 0.0f;
     sgemm__converge();
-    x[i] = full || k < k_left ? sgemm__load_global(from->vector + k * from->vector_step) : 0.0f;
+    x[i] = full || k < k_left ? sgemm__load_global(from->vector + offset * from->vector_step) : 0.0f;
     sgemm__converge();
-    from->matrix += full ? s->slice_k * from->matrix_step : 0;
-    from->vector += full ? s->slice_k * from->vector_step : 0;
+    from->matrix += chain ? s->slice_k * from->matrix_step : 0;
+    from->vector += chain ? s->slice_k * from->vector_step : 0;
   }
   SGEMM__UNROLL
-  for (i = 0; i < s->BK / s->slice_k; i++)
+  for (i = 0; i < loads; i++)
     acc = sgemm__fma(x[i], w[i], acc);
+  from->matrix += chain ? 0 : s->BK * from->matrix_step;
+  from->vector += chain ? 0 : s->BK * from->vector_step;
   return acc;
 }
 
