@@ -743,8 +743,8 @@ Test(selection, any_shape) {
 }
 
 /* The workspace has the bytes of the best tma plan, 16 bytes less, or 16 bytes less than repacking needs. The selected
-   plan must fit, run and compute the right result. Tensor maps cannot describe operands with an odd leading dimension; if
-   the workspace has no room to repack them, no tma plan fits. */
+   plan must fit, run and compute the right result. Tensor maps cannot describe operands with an odd leading dimension;
+   if the workspace has no room to repack them, no tma plan fits. */
 Test(selection, plans_fit_the_workspace) {
   sgemm_device device;
   int ops, pad, less, fit = 0, refused = 0;
