@@ -219,8 +219,8 @@ typedef struct sgemm__gemv_elements {
 
 /* acc + the thread's products of a step of BK. k_left: k that exist from the thread's first k on. full: 1 if the step's
    last k exists. Elements that do not exist are zeros. All elements load before the first is used. In full steps of 8
-   elements each address follows from the one before: with all of them computed from the first, ptxas keeps that one too,
-   and fewer loads are in flight. 16 addresses, or those of the last step, would wait for each other
+   elements each address follows from the one before: with all of them computed from the first, ptxas keeps that one
+   too, and fewer loads are in flight. 16 addresses, or those of the last step, would wait for each other
    (docs/notebook/memory_bound.md, "Addresses one from the other"). */
 SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, sgemm__gemv_elements *from, int full,
                                              int64_t k_left) {
