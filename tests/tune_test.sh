@@ -23,7 +23,7 @@ says "no such shapes" "tune: $work/none.csv: No such file or directory" measure 
 check "no times are written" [ ! -e "$work/times.csv" ]
 says "no times" "tune: $work/empty.csv: no times of variants that the table has" fit "$work/empty.csv"
 
-# Measured times of docs/measurements/plans_h200.csv, 38 shapes of the suite and 400 drawn calls: the plans with the
+# Measured times of docs/measurements/plans_h200.csv, 38 shapes of the suite and 300 drawn calls: the plans with the
 # lowest estimates take less than 5 % longer than the fastest plans, in geometric mean over the shapes.
 longer() { sed -nE "s/.*$1 workspace.*the plans chosen take ([0-9.]+) % longer.*/\1/p" "$work/check"; }
 "$tool" check "$times" > "$work/check"

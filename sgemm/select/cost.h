@@ -16,8 +16,8 @@
 #define SGEMM__COST_GPC_SMS 16          /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
-#define SGEMM__COST_TMA_OVERLAP 0.4     /* part of the end of a tile of tma that overlaps FMAs (selection.md) */
-#define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
+#define SGEMM__COST_OVERLAP 0.4        /* part of a wave's overhead that overlaps FMAs of other blocks (selection.md) */
+#define SGEMM__COST_SMALLER_BOUND 0.06 /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
 /* x rounded up, for x >= 0. The code has no branch, because one would be mispredicted every other time. */
 static inline double sgemm__ceil(double x) {
@@ -311,8 +311,8 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
 }
 
 /* Clocks of the busiest SM, which runs its blocks in waves. A block costs a full tile, at an edge too, and at least the
-   arrival of its tiles. n resident blocks run at n / (n + half_rate) of the variant's rate. In tma the end of a tile
-   overlaps the FMAs of the other block of the SM, but for the last tile. */
+   arrival of its tiles. n resident blocks run at n / (n + half_rate) of the variant's rate. Where several blocks are
+   resident, a part of the overhead of each wave but the last overlaps the FMAs of other blocks. */
 static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
   const double alone = w->k * r->per_k, arrival = w->steps * r->arrival;
   const double resident = r->v->resident;
@@ -324,9 +324,7 @@ static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *pla
                       : w->busiest > 0.0
                           ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + overhead + w->busiest * tile_c
                           : 0.0;
-  const double overlap = r->v->uses_tma && !r->v->cluster_split_k && r->v->resident > 1
-                             ? SGEMM__COST_TMA_OVERLAP * r->overhead
-                             : 0.0;
+  const double overlap = r->v->resident > 1 ? SGEMM__COST_OVERLAP * r->overhead : 0.0;
   return w->full * (full - overlap) + (w->left > 0.0 ? last : sgemm__smaller(w->full, 1.0) * overlap);
 }
 
