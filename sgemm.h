@@ -344,10 +344,10 @@ typedef struct sgemm_device {
   int registers_per_sm;                    /* 32-bit registers of an SM */
   int64_t shared_per_sm, shared_per_block; /* bytes of shared memory of an SM; their maximum for a block */
   int64_t shared_reserved; /* bytes of shared memory that the system reserves for each block: 1024 from sm_80 on */
-  int cluster_limit;       /* maximum blocks of a cluster in code for sm_90 and later: 16; 0 stands for 8 */
   int64_t l2_bytes;        /* bytes of the L2 cache */
   double peak_gflops;      /* nominal GFLOP/s of fp32 FMA without tensor cores: 2 * lanes * SMs * clock */
   double bandwidth_gbs;    /* nominal GB/s of DRAM: 2 * memory clock * bus width in bytes */
+  int cluster_limit;       /* maximum blocks of a cluster in code for sm_90 and later: 16; 0 stands for 8 */
 } sgemm_device;
 
 /* ---- Variants ---------------------------------------------------------------------------------------------------- */

@@ -107,10 +107,11 @@ static void set_code(sgemm_device *device, const char *arch) {
     fail(arch, "an architecture is as sm_90a or compute_90a");
 }
 
-/* An H200, for list and compile. */
+/* An H200, for list and compile. Its last member, cluster_limit, is 0: clusters of more than 8 blocks would need an
+   opt-in of the kernel. */
 static sgemm_device h200(const char *arch) {
-  sgemm_device device = {"H200", 9,         0,         90,        1,    132,      128,   1980,  2048,
-                         32,     64 * 1024, 228 << 10, 227 << 10, 1024, 60 << 20, 66908, 4814.7};
+  sgemm_device device = {"H200", 9,         0,         90,        1,    132,      128,   1980,   2048,
+                         32,     64 * 1024, 228 << 10, 227 << 10, 1024, 60 << 20, 66908, 4814.7, 0};
   set_code(&device, arch);
   return device;
 }

@@ -22,7 +22,7 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
 }
 
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
-  const sgemm_device nothing = {"", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0};
+  const sgemm_device nothing = {"", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0};
   (void)device;
   *out = nothing;
   return SGEMM_SUCCESS;

@@ -39,8 +39,8 @@ static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_s
 /* An sm_90a device, or with SGEMM_CPU_SM90=1 one of sm_90 without the letter, with nominal values and the number of SMs
    of sgemm_model_set(). */
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
-  static const sgemm_device model = {"CPU model", 9,     0,          90,         1,    1,  128,     1000,  2048,
-                                     32,          65536, 228 * 1024, 227 * 1024, 1024, 16, 1 << 20, 256.0, 100.0};
+  static const sgemm_device model = {"CPU model", 9,     0,          90,         1,    1,       128,   1000,  2048,
+                                     32,          65536, 228 * 1024, 227 * 1024, 1024, 1 << 20, 256.0, 100.0, 16};
   if (device > 0)
     return SGEMM_ERROR_UNAVAILABLE;
   memcpy(out, &model, sizeof model); /* with its padding, so that two answers have the same bytes */
