@@ -133,29 +133,26 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
   return (v->bufs > 0 || v->V == 4 ? 2.0 : 1.0) * v->BK;
 }
 
-/* The plans of a variant that the selection considers, by numbers. For each cluster size: no further split of k,
-   waves = 0. For sizes of 1, 2, 4 and 8 also: split-K with partitions that fill one or two waves, or with fewer
-   where k has less than sgemm__min_block_k() for each; stream-K with a block for each slot, or with equally many units
-   for each tile. Returns 1 and sets the plan's fields, 0 if there is no plan of this number, -1 if there is none of a
-   greater number either. */
-enum { SGEMM__PLAN_NUMBERS = 16 };
+/* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 and 2: split-K with
+   partitions that fill one or two waves, or with fewer where k has less than sgemm__min_block_k() for each; stream-K
+   with a block for each slot, or with equally many units for each tile. From 3 on: a cluster for each tile, without
+   partitions (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no plan
+   of this number, -1 if there is none of a greater number either. */
+enum { SGEMM__PLAN_NUMBERS = 10 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
                                        const sgemm_device *device, const sgemm__problem *q, sgemm_plan *plan) {
-  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 2, 2, 3, 4, 4, 4, 5, 6, 8, 8, 8, 16};
-  static const unsigned char waves_of[SGEMM__PLAN_NUMBERS] = {0, 1, 2, 0, 1, 2, 0, 0, 1, 2, 0, 0, 0, 1, 2, 0};
-  const int split_k_limit = 128, waves = waves_of[number];
+  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
+  const int split_k_limit = 128, waves = number <= 2 ? number : 0;
   const sgemm_variant_info *v = r->v;
   const int slots = device->multiprocessors * v->resident;
-  double free_slots; /* resident block slots for each block */
   plan->cluster_k = clusters[number];
   plan->split_k = 1;
   plan->stream_k = 0;
-  free_slots = r->slots / plan->cluster_k;
   /* A block of a cluster has at least the k of sgemm__min_block_k(), all blocks of a cluster are resident, and the
      blocks of the launch fill at most four waves. */
   if (plan->cluster_k > 1 &&
       (!v->cluster_split_k || plan->cluster_k > sgemm__cluster_limit(device) ||
-       plan->cluster_k * sgemm__min_block_k(v) > q->k || plan->cluster_k > slots || 4.0 * free_slots < 1.0))
+       plan->cluster_k * sgemm__min_block_k(v) > q->k || plan->cluster_k > slots || 4.0 * r->slots < plan->cluster_k))
     return -1;
   if (waves == 0)
     return 1;
@@ -164,10 +161,10 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   if (v->uses_tma && sgemm__can_split_k(v)) {
     plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
   } else if (sgemm__can_split_k(v)) {
-    const double most = sgemm__smaller(split_k_limit, q->k / (plan->cluster_k * sgemm__min_block_k(v)));
-    if (waves == 2 && free_slots >= most)
+    const double most = sgemm__smaller(split_k_limit, q->k / sgemm__min_block_k(v));
+    if (waves == 2 && r->slots >= most)
       return 0; /* the plan of one wave has as many partitions */
-    plan->split_k = (int)sgemm__smaller(free_slots * waves, most);
+    plan->split_k = (int)sgemm__smaller(r->slots * waves, most);
   }
   return sgemm__summed_parts(plan) > 1;
 }
