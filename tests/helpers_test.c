@@ -1260,7 +1260,8 @@ Test(selection, descriptions) {
   expect_line(&plan, &small, &d, "no plan fits: ", "could not be allocated");
 }
 
-/* The estimate of the selected plan is the lowest among the plans of its variants, and grows with the sizes. */
+/* The estimate of the selected plan is the lowest among the plans of its variants, and grows with the sizes. With k of
+   16384 the L2 no longer holds what the tiles of 8192 x 8192 load: four times the k take longer than four times. */
 Test(selection, estimates) {
   const sgemm_device d = h200();
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 2048, 2048, 2048);
@@ -1280,6 +1281,12 @@ Test(selection, estimates) {
   p.k = p.lda = 4096;
   larger = sgemm_plan_estimate(&plan, &p, &d);
   cr_assert(larger > 1.8 * us && larger < 2.2 * us, "%g and %g us", us, larger);
+  plan = sgemm__plain_plan(SGEMM_tma_64x64x32_16x8);
+  p = sgemm_params_init(SGEMM_N, SGEMM_N, 8192, 8192, 4096);
+  us = sgemm_plan_estimate(&plan, &p, &d);
+  p.k = p.lda = 16384;
+  larger = sgemm_plan_estimate(&plan, &p, &d);
+  cr_assert(larger > 4.1 * us && larger < 4.6 * us, "%g and %g us", us, larger);
   plan.variant = SGEMM_VARIANT_NONE;
   cr_assert(sgemm_plan_estimate(&plan, &p, &d) == 0.0);
 }

@@ -136,8 +136,8 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
 /* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 and 2: split-K with
    partitions that fill one or two waves, or with fewer where k has less than sgemm__min_block_k() for each; stream-K
    with a block for each slot, or with equally many units for each tile. From 3 on: a cluster for each tile, without
-   partitions (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no plan
-   of this number, -1 if there is none of a greater number either. */
+   partitions (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no
+   plan of this number, -1 if there is none of a greater number either. */
 enum { SGEMM__PLAN_NUMBERS = 10 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
                                        const sgemm_device *device, const sgemm__problem *q, sgemm_plan *plan) {
