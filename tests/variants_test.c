@@ -310,12 +310,12 @@ static void uneven_clusters(sgemm_variant variant) {
    Mutants run with every fifth case. The quick tier has every seventh, with BK from 256 on every eleventh, and with BK
    = 1024, where a case takes longest, every 17th. */
 static void plans(sgemm_variant variant) {
-  static const int splits[4] = {1, 2, 3, 7}, clusters[10] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 16};
+  static const int splits[4] = {1, 2, 3, 7}, clusters[9] = {1, 2, 3, 4, 5, 6, 7, 8, 16};
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const int step = !quick_tier() ? 5 : v->BK >= 1024 ? 17 : v->BK >= 256 ? 11 : 7;
   int size, i, shape, c = 0;
-  for (size = 0; size < (v->cluster_split_k ? 10 : 1); size++)
-    for (i = 0; i < (can_split(v) && (clusters[size] & (clusters[size] - 1)) == 0 ? 4 : 1); i++)
+  for (size = 0; size < (v->cluster_split_k ? 9 : 1); size++)
+    for (i = 0; i < (can_split(v) && 8 % clusters[size] == 0 ? 4 : 1); i++)
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (reduced() ? c % step == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
           plan_case(variant, clusters[size], splits[i], shape, c);
