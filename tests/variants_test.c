@@ -305,8 +305,8 @@ static void uneven_clusters(sgemm_variant variant) {
   }
 }
 
-/* Every cluster_k that the variant supports, with several split_k where it is a power of two, each on each shape, or,
-   with BK = 1024, on every second one: these two variants of gemv would take half of the time of all of its tests.
+/* cluster_k of 1 to 8 and 16, with several split_k where it is 1, 2, 4 or 8, each on each shape, or, with BK = 1024, on
+   every second one: these two variants of gemv would take half of the time of all of its tests.
    Mutants run with every fifth case. The quick tier has every seventh, with BK from 256 on every eleventh, and with BK
    = 1024, where a case takes longest, every 17th. */
 static void plans(sgemm_variant variant) {
