@@ -18,7 +18,7 @@
 #include "sgemm/select/cost.h"
 #include "sgemm/select/select.h"
 
-enum { PLANS_MOST = 64 }; /* plans of a variant */
+enum { PLANS_MOST = 80 }; /* plans of a variant */
 
 /* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of
    plans. */
@@ -51,7 +51,8 @@ static inline int plans_of_tma(sgemm_variant variant, const sgemm_params *p, con
   return even >= 2 && even != slots ? plans_add(plans, count, plan, p, device) : count;
 }
 
-/* The plans of any other variant: cluster sizes up to 16 blocks per SM, and, for powers of two, split-K up to four. */
+/* The plans of any other variant: clusters of 1 to 16 blocks with up to 16 blocks for each SM, and, for clusters of 1,
+   2, 4 and 8, split-K with up to 4 blocks for each SM. */
 static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                   sgemm_plan *plans) {
   static const int split_k[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
@@ -62,8 +63,8 @@ static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, 
   sgemm_plan plan = sgemm__plain_plan(variant);
   int i, count = 0;
   for (plan.cluster_k = 1; plan.cluster_k <= SGEMM__CLUSTER_LIMIT; plan.cluster_k++) {
-    const int power_of_two = (plan.cluster_k & (plan.cluster_k - 1)) == 0;
-    for (i = 0; i < (power_of_two ? (int)(sizeof split_k / sizeof *split_k) : 1); i++) {
+    const int splits = 8 % plan.cluster_k == 0;
+    for (i = 0; i < (splits ? (int)(sizeof split_k / sizeof *split_k) : 1); i++) {
       const int parts = plan.cluster_k * split_k[i]; /* parts of a tile's k */
       const double most = split_k[i] == 1 ? 16.0 : 4.0;
       plan.split_k = split_k[i];

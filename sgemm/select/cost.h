@@ -16,8 +16,8 @@
 #define SGEMM__COST_GPC_SMS 16          /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
-#define SGEMM__COST_OVERLAP 0.4        /* part of a wave's overhead that overlaps FMAs of other blocks (selection.md) */
-#define SGEMM__COST_SMALLER_BOUND 0.06 /* fraction of the smaller of two bounds that adds to the larger (power.md) */
+#define SGEMM__COST_OVERLAP 0.4         /* part of a wave's overhead that other blocks' FMAs overlap (selection.md) */
+#define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
 /* x rounded up, for x >= 0. The code has no branch, because one would be mispredicted every other time. */
 static inline double sgemm__ceil(double x) {
@@ -280,7 +280,7 @@ static inline double sgemm__cluster_slots(int cluster, int per_sm, const sgemm__
   const int in_gpc = SGEMM__COST_GPC_SMS * per_sm / cluster * cluster; /* blocks of whole clusters */
   return cluster <= 2                         ? q->sms * per_sm
          : cluster == SGEMM__BALANCED_CLUSTER ? q->sms * per_sm - idle / per_sm
-                                              : (cluster > 8 ? (double)(int)gpcs : gpcs) * in_gpc;
+                                              : (cluster > SGEMM__COST_GPC_SMS / 2 ? (double)(int)gpcs : gpcs) * in_gpc;
 }
 
 /* Blocks on the busiest SM while `blocks` blocks run, not more than run at a time. */
