@@ -202,44 +202,62 @@ Test(table, variants_follow_the_grammar) {
 
 /* ---- Calibration ------------------------------------------------------------------------------------------------- */
 
-/* Every variant has an entry. A variant without one would get an overhead of 10^9 clocks. */
+/* Every variant has a row of plausible constants, and no variant has one with which it is never selected. */
 Test(calibration, each_variant_has_a_rate) {
   int v;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-    const sgemm__variant_calibration c = sgemm__calibration_of((sgemm_variant)v);
-    cr_assert(c.rate > 0.0 && c.rate <= 128.0 && c.overhead > 0.0 && c.overhead < 1e6, "%s: rate %g, overhead %g",
-              sgemm_variant_get((sgemm_variant)v)->name, c.rate, c.overhead);
+    const sgemm__variant_calibration *c = sgemm__calibration_of((sgemm_variant)v);
+    const char *name = sgemm_variant_get((sgemm_variant)v)->name;
+    int trait;
+    cr_assert(c->fma_clocks >= 1.0 / 128.0 && c->fma_clocks < 10.0 && c->wave > 0.0 && c->wave < 1e6,
+              "%s: %g clocks for an FMA, %g for a wave", name, c->fma_clocks, c->wave);
+    cr_assert(c->step > 0.0 && c->step < 1e5 && c->block > 0.0 && c->block < 1e6 && c->unaligned_c > 0.0 &&
+                  c->unaligned_c < 1e6 && c->byte_clocks >= 1.0 / 512.0 && c->byte_clocks < 10.0,
+              "%s: step %g, block %g, unaligned_c %g, %g clocks for a byte", name, c->step, c->block, c->unaligned_c,
+              c->byte_clocks);
+    for (trait = 0; trait < SGEMM__OPERAND_TRAITS; trait++)
+      cr_assert(c->fma[trait][0] == 1.0 && c->load[trait][0] == 1.0 && c->fma[trait][1] > 0.02 &&
+                    c->fma[trait][1] < 10.0 && c->load[trait][1] > 0.02 && c->load[trait][1] < 10.0,
+                "%s: factors of trait %d: %g, %g", name, trait, c->fma[trait][1], c->load[trait][1]);
   }
   for (v = 0; v < SGEMM_TENSOR_VARIANT_COUNT; v++) {
     const sgemm__tensor_calibration c = sgemm__tensor_calibration_of((sgemm_tensor_variant)v);
     cr_assert(c.k_block > 0.0 && c.k_block < 1e6 && c.overhead > 0.0 && c.overhead < 1e6, "%s: k_block %g, overhead %g",
               sgemm_tensor_variant_get((sgemm_tensor_variant)v)->name, c.k_block, c.overhead);
   }
-  cr_assert(sgemm__calibration_of(SGEMM_VARIANT_NONE).overhead == 1e9);
+  cr_assert(sgemm__calibration_of(SGEMM_VARIANT_NONE)->wave == 1e9);
+  cr_assert(sgemm__calibration_of((sgemm_variant)-1)->wave == 1e9);
   cr_assert(sgemm__tensor_calibration_of(SGEMM_TENSOR_VARIANT_NONE).k_block == 1e9);
 }
 
-/* An entry sets the constants of the variant that it names, in whatever order the two tables are. */
+/* A row sets the constants of the variant that it names, in whatever order the two tables are. */
 Test(calibration, bound_by_name) {
-#define ENTRY(variant, first, overhead) {SGEMM_##variant, "sgemm_" #variant, first, overhead},
+#define ROW(variant, rate, wave, ...) {SGEMM_##variant, "sgemm_" #variant, rate, wave},
   static const struct {
     int variant;
     const char *name;
-    double first, overhead;
-  } strict[] = {SGEMM__H200_VARIANTS(ENTRY)}, tensor[] = {SGEMM__H200_TENSOR_VARIANTS(ENTRY)};
-#undef ENTRY
+    double rate, wave;
+  } rows[] = {SGEMM__H200_VARIANTS(ROW)};
+#undef ROW
+#define ROW(variant, k_block, overhead) {SGEMM_##variant, "sgemm_" #variant, k_block, overhead},
+  static const struct {
+    int variant;
+    const char *name;
+    double k_block, overhead;
+  } tensor[] = {SGEMM__H200_TENSOR_VARIANTS(ROW)};
+#undef ROW
   unsigned i;
-  for (i = 0; i < sizeof strict / sizeof *strict; i++) {
-    const sgemm_variant v = (sgemm_variant)strict[i].variant;
-    const sgemm__variant_calibration c = sgemm__calibration_of(v);
-    cr_assert_str_eq(sgemm_variant_get(v)->name, strict[i].name);
-    cr_assert(c.rate == strict[i].first && c.overhead == strict[i].overhead, "%s", strict[i].name);
+  for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const sgemm_variant v = (sgemm_variant)rows[i].variant;
+    const sgemm__variant_calibration *c = sgemm__calibration_of(v);
+    cr_assert_str_eq(sgemm_variant_get(v)->name, rows[i].name);
+    cr_assert(c->fma_clocks == 1.0 / rows[i].rate && c->wave == rows[i].wave, "%s", rows[i].name);
   }
   for (i = 0; i < sizeof tensor / sizeof *tensor; i++) {
     const sgemm_tensor_variant v = (sgemm_tensor_variant)tensor[i].variant;
     const sgemm__tensor_calibration c = sgemm__tensor_calibration_of(v);
     cr_assert_str_eq(sgemm_tensor_variant_get(v)->name, tensor[i].name);
-    cr_assert(c.k_block == tensor[i].first && c.overhead == tensor[i].overhead, "%s", tensor[i].name);
+    cr_assert(c.k_block == tensor[i].k_block && c.overhead == tensor[i].overhead, "%s", tensor[i].name);
   }
 }
 
@@ -545,11 +563,11 @@ Test(selection, finds_the_lowest_estimate) {
     q = sgemm__problem_of(&p, d, &sgemm__h200);
     found = sgemm_select(&p, SGEMM_STAGE_ANY, d);
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-      const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)v);
-      const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, &own, &q, &sgemm__h200);
+      const sgemm__variant_calibration *own = sgemm__calibration_of((sgemm_variant)v);
+      const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, own, &q, &sgemm__h200);
       sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
-      for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(r.v, d); number++) {
-        const int exists = sgemm__numbered_plan(number, &r, &p, d, &q, &plan);
+      for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(r.v, d->code_arch); number++) {
+        const int exists = sgemm__numbered_plan(number, &r, &p, &q, &plan);
         if (exists > 0 && sgemm__possible(&plan, d)) {
           double cost;
           sgemm__decide_repack(&plan, &q.args, INT64_MAX);
@@ -562,8 +580,8 @@ Test(selection, finds_the_lowest_estimate) {
     }
     cr_assert(found.variant != SGEMM_VARIANT_NONE);
     {
-      const sgemm__variant_calibration own = sgemm__calibration_of(found.variant);
-      const sgemm__candidate r = sgemm__candidate_of(found.variant, &own, &q, &sgemm__h200);
+      const sgemm__variant_calibration *own = sgemm__calibration_of(found.variant);
+      const sgemm__candidate r = sgemm__candidate_of(found.variant, own, &q, &sgemm__h200);
       sgemm__decide_repack(&found, &q.args, INT64_MAX);
       cr_assert(sgemm__cost(&found, &r, &q, &sgemm__h200) <= lowest * (1.0 + 1e-12), "shape %d", i);
     }
@@ -1293,9 +1311,9 @@ Test(selection, estimates) {
 
 /* The estimated clocks of a variant's plan without options. */
 static double cost_of(sgemm_variant variant, const sgemm_params *p, const sgemm_device *d) {
-  const sgemm__variant_calibration own = sgemm__calibration_of(variant);
+  const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
   const sgemm__problem q = sgemm__problem_of(p, d, &sgemm__h200);
-  const sgemm__candidate r = sgemm__candidate_of(variant, &own, &q, &sgemm__h200);
+  const sgemm__candidate r = sgemm__candidate_of(variant, own, &q, &sgemm__h200);
   const sgemm_plan plan = sgemm__plain_plan(variant);
   return sgemm__cost(&plan, &r, &q, &sgemm__h200);
 }
@@ -1326,7 +1344,7 @@ Test(selection, partitions_of_a_short_k) {
   static const int64_t cases[][2] = {{1500, 0}, {2047, 0}, {2048, 2}, {5000, 4}, {131071, 127}, {1000000, 128}};
   const sgemm_device d = h200();
   const sgemm_variant variant = SGEMM_gemv_1x4x1024_1x1;
-  const sgemm__variant_calibration own = sgemm__calibration_of(variant);
+  const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
   unsigned i;
   for (i = 0; i < sizeof cases / sizeof *cases; i++) {
     sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, 1, 4, cases[i][0]);
@@ -1337,9 +1355,9 @@ Test(selection, partitions_of_a_short_k) {
     int number;
     p.workspace_bytes = 32 << 20;
     q = sgemm__problem_of(&p, &d, &sgemm__h200);
-    r = sgemm__candidate_of(variant, &own, &q, &sgemm__h200);
+    r = sgemm__candidate_of(variant, own, &q, &sgemm__h200);
     for (number = 0; number < SGEMM__PLAN_NUMBERS; number++)
-      if (sgemm__numbered_plan(number, &r, &p, &d, &q, &plan) > 0 && plan.cluster_k == 1 && plan.split_k > 1)
+      if (sgemm__numbered_plan(number, &r, &p, &q, &plan) > 0 && plan.cluster_k == 1 && plan.split_k > 1)
         partitions += plan.split_k;
     cr_assert(partitions == cases[i][1], "k %lld: %lld partitions", (long long)cases[i][0], (long long)partitions);
   }

@@ -158,17 +158,17 @@ static int list_candidates(const options *o, const sgemm__problem *q, candidate 
   const sgemm_device *d = &o->device;
   int v, number, count = 0;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-    const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)v);
-    const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, &own, q, &sgemm__h200);
+    const sgemm__variant_calibration *own = sgemm__calibration_of((sgemm_variant)v);
+    const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, own, q, &sgemm__h200);
     sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
     int found = 1;
-    if (!sgemm_compiled((sgemm_variant)v) || !sgemm__is_preferred(r.v, d))
+    if (!sgemm_compiled((sgemm_variant)v) || !sgemm__is_preferred(r.v, d->code_arch))
       continue;
     for (number = 0; number < SGEMM__PLAN_NUMBERS && found >= 0; number++) {
-      found = sgemm__numbered_plan(number, &r, &o->p, d, q, &plan);
+      found = sgemm__numbered_plan(number, &r, &o->p, q, &plan);
       if (found <= 0 || !sgemm__possible(&plan, d))
         continue;
-      if (number % 3 == 2 && r.v->uses_tma && plan.stream_k == d->multiprocessors * r.v->resident)
+      if (number == 2 && r.v->uses_tma && plan.stream_k == d->multiprocessors * r.v->resident)
         continue; /* the plan before */
       sgemm__decide_repack(&plan, &q->args, o->p.workspace_bytes);
       if (sgemm_plan_workspace(&plan, &o->p) > o->p.workspace_bytes)
@@ -200,7 +200,7 @@ static void print_candidate(const options *o, const sgemm__problem *q, const can
     snprintf(fields + used, sizeof fields - (size_t)used, " packs %s%s", plan->repack_a ? "A" : "",
              plan->repack_b ? "B" : "");
   printf("%10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %8.1f %10.1f %8.2f %8.1f  %s%s\n", c->clocks / mhz,
-         sgemm__sm_time(&w, plan, &c->r) / mhz, w.blocks * w.steps * c->r.v->BK * c->r.step_bytes * q->sm_byte / mhz,
+         sgemm__sm_time(&w, plan, &c->r) / mhz, sgemm__load_time(&w, plan, &c->r) / mhz,
          sgemm__memory_time(&w, plan, &c->r, q, &sgemm__h200) / mhz,
          sgemm__lost_reuse(&w, plan, &c->r, q, &sgemm__h200) / mhz,
          (sgemm__split_cost(plan, &c->r, &sgemm__h200) + (w.units - 1.0) * w.left * c->r.partial) / mhz,

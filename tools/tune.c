@@ -215,7 +215,7 @@ static calibration h200(void) {
   int v;
   c.common = sgemm__h200;
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
-    c.variants[v] = sgemm__calibration_of((sgemm_variant)v);
+    c.variants[v] = *sgemm__calibration_of((sgemm_variant)v);
   return c;
 }
 
@@ -363,7 +363,7 @@ static double misfit(const samples *s) {
 
 /* The mean over the shapes of log(time / fastest time) of the selected plan, with workspace and without. A selection of
    the lowest estimate would not change with small changes of the constants. So each plan is selected with a probability
-   proportional to (1 / estimated time)^(1 / 0.06). */
+   proportional to (1 / estimated time)^(1 / 0.03). */
 static double expected_regret(const samples *s) {
   double sum = 0.0;
   int i, first, without, selections = 0;
@@ -376,7 +376,7 @@ static double expected_regret(const samples *s) {
           lowest = fmin(lowest, s->all[i].estimated);
       for (i = first; i < end; i++)
         if ((!without || s->all[i].without) && s->all[i].estimated < 1.5 * lowest) {
-          const double chance = pow(lowest / s->all[i].estimated, 1.0 / 0.06);
+          const double chance = pow(lowest / s->all[i].estimated, 1.0 / 0.03);
           chances += chance;
           slower += chance * s->all[i].slower[without];
         }
@@ -391,20 +391,21 @@ static double expected_regret(const samples *s) {
 /* What the fit minimizes. The misfit keeps the estimates near the times, so that they hold for other shapes too. */
 static double loss(samples *s, const calibration *c, int variant) {
   estimate_all(s, c, variant);
-  return expected_regret(s) + 0.15 * misfit(s);
+  return expected_regret(s) + 2.0 * misfit(s);
 }
 
-/* Multiplies one constant by 1 + step, or divides it, as long as the loss falls and the constant is at most `most`.
+/* Multiplies one constant by 1 + step, or divides it, as long as the loss falls and the constant is from `least` to
+   `most`.
    *now: the loss. */
-static void improve(samples *s, const calibration *c, double *constant, double most, int variant, double step,
-                    double *now) {
+static void improve(samples *s, const calibration *c, double *constant, double least, double most, int variant,
+                    double step, double *now) {
   int way, moves;
   for (way = 0; way < 2; way++)
     for (moves = 0; moves < 4; moves++) {
       const double before = *constant;
       double then;
       *constant *= way ? 1.0 / (1.0 + step) : 1.0 + step;
-      then = *constant > most ? *now : loss(s, c, variant);
+      then = *constant < least || *constant > most ? *now : loss(s, c, variant);
       if (then >= *now) {
         *constant = before;
         estimate_all(s, c, variant);
@@ -483,44 +484,61 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 22 };
+enum { CONSTANTS = 17 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
-  const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
-                                   {"cluster", "%.0f", &c->cluster, 1},
-                                   {"split_k", "%.0f", &c->split_k, 1},
-                                   {"pack", "%.0f", &c->pack, 1},
-                                   {"apply", "%.0f", &c->apply, 0},
-                                   {"half_rate_warps", "%.2f", &c->half_rate_warps, 1},
-                                   {"copy", "%.4f", &c->copy, 1},
-                                   {"store", "%.4f", &c->store, 1},
-                                   {"guarded", "%.4f", &c->guarded, 1},
-                                   {"latency", "%.0f", &c->latency, 1},
-                                   {"sm_bytes", "%.1f", &c->sm_bytes, 1},
-                                   {"bandwidth_share", "%.3f", &c->bandwidth_share, 0},
-                                   {"read_c", "%.0f", &c->read_c, 1},
-                                   {"read_ahead", "%.0f", &c->read_ahead, 1},
-                                   {"read_tma", "%.0f", &c->read_tma, 0},
-                                   {"unaligned_c", "%.1f", &c->unaligned_c, 1},
-                                   {"gemv_guarded", "%.0f", &c->gemv_guarded, 1},
-                                   {"scattered_c", "%.0f", &c->scattered_c, 1},
-                                   {"segment", "%.2f", &c->segment, 1},
-                                   {"block", "%.0f", &c->block, 1},
-                                   {"persistent", "%.0f", &c->persistent, 1},
-                                   {"lost_reuse", "%g", &c->lost_reuse, 0}};
+  const constant all[CONSTANTS] = {
+      {"launch", "%.0f", &c->launch, 1},         {"persistent", "%.0f", &c->persistent, 1},
+      {"cluster", "%.0f", &c->cluster, 1},       {"cluster_result", "%.3f", &c->cluster_result, 1},
+      {"split_k", "%.0f", &c->split_k, 1},       {"partial_bytes", "%.1f", &c->partial_bytes, 1},
+      {"split_wait", "%.0f", &c->split_wait, 1}, {"pack", "%.0f", &c->pack, 1},
+      {"apply", "%.0f", &c->apply, 0},           {"bandwidth_share", "%.3f", &c->bandwidth_share, 1},
+      {"read_c", "%.0f", &c->read_c, 1},         {"read_ahead", "%.0f", &c->read_ahead, 1},
+      {"read_tma", "%.0f", &c->read_tma, 1},     {"scattered_c", "%.1f", &c->scattered_c, 1},
+      {"lost_reuse", "%g", &c->lost_reuse, 0}};
   memcpy(list, all, sizeof all);
 }
 
-/* 1 if a variant gets an entry in the calibration: it has samples, or an entry so far. */
-static int has_entry(const samples *s, sgemm_variant variant) {
+/* A constant of a variant. The fit keeps it between `least` and `most`. inverse: 1 if its column has 1 / value. */
+typedef struct own_constant {
+  double *value, least, most;
+  int inverse;
+} own_constant;
+
+/* The constants of a variant, in the order of its row. */
+enum { OWN_FACTORS = 6, OWN_CONSTANTS = OWN_FACTORS + 2 * SGEMM__OPERAND_TRAITS };
+static void list_own(sgemm__variant_calibration *c, own_constant list[OWN_CONSTANTS]) {
+  const double peak_rate = 126.0; /* FMAs in a clock of an SM; all 128 lanes are never busy in all clocks */
+  const own_constant first[OWN_FACTORS] = {{&c->fma_clocks, 1.0 / peak_rate, 1e9, 1},
+                                           {&c->wave, 0.0, 1e9, 0},
+                                           {&c->step, 0.0, 1e9, 0},
+                                           {&c->block, 0.0, 1e9, 0},
+                                           {&c->unaligned_c, 0.0, 1e9, 0},
+                                           {&c->byte_clocks, 1.0 / 400.0, 1e9, 1}};
+  int i;
+  memcpy(list, first, sizeof first);
+  for (i = 0; i < SGEMM__OPERAND_TRAITS; i++) {
+    const own_constant fma = {&c->fma[i][1], 0.0, 10.0, 0}, load = {&c->load[i][1], 0.0, 10.0, 0};
+    list[OWN_FACTORS + i] = fma;
+    list[OWN_FACTORS + SGEMM__OPERAND_TRAITS + i] = load;
+  }
+}
+
+static int has_samples(const samples *s, sgemm_variant variant) {
   int i;
   for (i = 0; i < s->count; i++)
     if (s->all[i].plan.variant == variant)
       return 1;
+  return 0;
+}
+
+/* 1 if a variant gets an entry in the calibration: it has samples, or an entry so far. */
+static int has_entry(const samples *s, sgemm_variant variant) {
 #define ESTIMATED(name, like)                                                                                          \
   if (variant == SGEMM_##name)                                                                                         \
-    return 0;
+    return has_samples(s, variant);
   SGEMM_ESTIMATED(ESTIMATED)
 #undef ESTIMATED
+  (void)s, (void)variant;
   return 1;
 }
 
@@ -528,7 +546,7 @@ static int has_entry(const samples *s, sgemm_variant variant) {
    SGEMM_ESTIMATED. */
 static void print_calibration(const samples *s, calibration *c) {
   constant list[CONSTANTS];
-  char text[128];
+  char text[256], name[64];
   int i, last = -1, v;
   list_constants(&c->common, list);
   printf("/* BEGIN calibration */\nstatic const sgemm__calibration sgemm__h200 = {\n");
@@ -537,21 +555,33 @@ static void print_calibration(const samples *s, calibration *c) {
     snprintf(text + used, sizeof text - (size_t)used, ",");
     printf("  %-9s /* %s */\n", text, list[i].name);
   }
-  printf("};\n\n/* X([symbol] variant, rate, overhead) */\n%-119s\\\n", "#define SGEMM__H200_VARIANTS(X)");
+  printf("};\n\n"
+         "/* X([symbol] variant, rate, wave, step, block, unaligned_c, sm_bytes, then factors on the FMAs and on the "
+         "loads, each\n   for A K-major, B K-major, A unaligned, B unaligned) */\n%-119s\\\n",
+         "#define SGEMM__H200_VARIANTS(X)");
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     last = has_entry(s, (sgemm_variant)v) ? v : last;
   for (v = 0; v <= last; v++) {
-    const char *name = sgemm_variant_get((sgemm_variant)v)->name + strlen("sgemm_");
+    own_constant own[OWN_CONSTANTS];
+    int used;
     if (!has_entry(s, (sgemm_variant)v))
       continue;
-    snprintf(text, sizeof text, "  X(%s,%*s%5.1f, %5.0f)", name, 32 - (int)strlen(name), "", c->variants[v].rate,
-             c->variants[v].overhead);
+    snprintf(name, sizeof name, "%s,", sgemm_variant_get((sgemm_variant)v)->name + strlen("sgemm_"));
+    list_own(&c->variants[v], own);
+    used = snprintf(text, sizeof text, "  X(%-30s", name);
+    for (i = 0; i < OWN_CONSTANTS; i++) {
+      const double value = own[i].inverse ? 1.0 / *own[i].value : *own[i].value;
+      used += snprintf(text + used, sizeof text - (size_t)used, "%s%5.*f", i > 0 ? "," : "",
+                       i >= OWN_FACTORS ? 2
+                       : value < 99.95  ? 1
+                                        : 0,
+                       value);
+    }
+    snprintf(text + used, sizeof text - (size_t)used, ")");
     printf("%-*s%s\n", v < last ? 119 : 0, text, v < last ? "\\" : "");
   }
   printf("/* END calibration */\n");
 }
-
-#define PEAK_RATE 126.0 /* FMAs in a clock of an SM; all 128 lanes are never busy in all clocks */
 
 static int fit(char *const *paths, int count) {
   samples s = {0};
@@ -565,10 +595,12 @@ static int fit(char *const *paths, int count) {
   for (step = 0.25; step > 0.01 && status == 0; step *= 0.65) {
     for (i = 0; i < CONSTANTS; i++)
       if (list[i].fitted)
-        improve(&s, &c, list[i].value, 1e9, -1, step, &now);
+        improve(&s, &c, list[i].value, 0.0, 1e9, -1, step, &now);
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-      improve(&s, &c, &c.variants[v].rate, PEAK_RATE, v, step, &now);
-      improve(&s, &c, &c.variants[v].overhead, 1e9, v, step, &now);
+      own_constant own[OWN_CONSTANTS];
+      list_own(&c.variants[v], own);
+      for (i = 0; i < OWN_CONSTANTS && has_samples(&s, (sgemm_variant)v); i++)
+        improve(&s, &c, own[i].value, own[i].least, own[i].most, v, step, &now);
     }
     fprintf(stderr, "\rtune: fitting, step %.3f, loss %.4f  ", step, now);
   }

@@ -4,13 +4,13 @@
 
 double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device) {
   const sgemm__problem q = sgemm__problem_of(p, device, &sgemm__h200);
-  const sgemm__variant_calibration own = sgemm__calibration_of(plan->variant);
+  const sgemm__variant_calibration *own = sgemm__calibration_of(plan->variant);
   sgemm__candidate r;
   if (sgemm__variant_get(plan->variant) == NULL)
     return 0.0;
   if (sgemm__tensor_variant_get(plan->tensor) != NULL)
     return sgemm__tensor_cost(plan, p, device, &q) / device->clock_mhz;
-  r = sgemm__candidate_of(plan->variant, &own, &q, &sgemm__h200);
+  r = sgemm__candidate_of(plan->variant, own, &q, &sgemm__h200);
   return sgemm__cost(plan, &r, &q, &sgemm__h200) / device->clock_mhz;
 }
 

@@ -9,37 +9,48 @@
 #define SGEMM__COST_L2_SHARE 1.4        /* bandwidth of the L2, as a fraction of the nominal DRAM bandwidth */
 #define SGEMM__COST_L2_FULL 0.7         /* fraction of the L2 up to which the bytes of a call are taken as L2-warm */
 #define SGEMM__COST_REDUCE_WAIT 2000.0  /* clocks for 8 loads in flight of a stream-K sum (selection.md) */
-#define SGEMM__COST_SPLIT_WAIT 800.0    /* clocks for 16 loads in flight of a split-K sum (selection.md) */
 #define SGEMM__COST_REUSE_K 4096.0      /* k of a block beyond which L2 reuse is lost (memory_bound.md) */
 #define SGEMM__COST_REUSE_LIMIT 16384.0 /* k beyond which no more of it is lost (selection.md, "Long k") */
 #define SGEMM__COST_CLUSTER_IDLE 11.0   /* SMs for each SM idle beside clusters (selection.md, "Where clusters run") */
 #define SGEMM__COST_GPC_SMS 16          /* SMs of a GPC on which clusters run (selection.md, "Cluster sizes") */
 #define SGEMM__COST_POWER_DRAM 0.49     /* power bound: time of a DRAM byte over that at nominal bandwidth (power.md) */
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
-#define SGEMM__COST_OVERLAP 0.4         /* part of a wave's overhead that other blocks' FMAs overlap (selection.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
-/* x rounded up, for x >= 0. The code has no branch, because one would be mispredicted every other time. */
-static inline double sgemm__ceil(double x) {
-  const int64_t floor = (int64_t)x;
-  return (double)(floor + ((double)floor < x));
-}
+/* x rounded up, for x >= 0. A fraction of up to 1e-9 is a rounding error of x and does not count. From 2^23 on, where
+   doubles are farther apart than that, the result may be too large by 1. The code has no branch, because one would be
+   mispredicted every other time. */
+static inline double sgemm__ceil(double x) { return (double)(int64_t)(x + (1.0 - 1e-9)); }
 static inline double sgemm__larger(double a, double b) { return a > b ? a : b; }
 static inline double sgemm__smaller(double a, double b) { return a < b ? a : b; }
+
+/* Blocks of a cluster, at most: on every GPU that has clusters, and on some GPUs, by kernels that opt in (CUDA C++
+   Programming Guide, "Thread Block Clusters"). */
+enum { SGEMM__PORTABLE_CLUSTER = 8, SGEMM__CLUSTER_LIMIT = 16 };
+
+/* Blocks of a cluster that the device runs, at most. */
+static inline int sgemm__cluster_limit(const sgemm_device *device) {
+  return device->code_arch < 90                                 ? 1
+         : device->cluster_limit > (int)SGEMM__PORTABLE_CLUSTER ? device->cluster_limit
+                                                                : (int)SGEMM__PORTABLE_CLUSTER;
+}
 
 /* What the estimate needs of params and device, computed once for all plans. Doubles are accurate enough. */
 typedef struct sgemm__problem {
   sgemm__args args;
   double m, n, k, batch;
-  int a_k_major, b_k_major;            /* 1: contiguous along k in memory */
-  int a_vectors, b_vectors, c_vectors; /* 1: ld is a multiple of 4, so that rows can start at multiples of 16 bytes */
-  double pack_a, pack_b;               /* elements of A, and of B, that packing writes */
-  double must_pack;                    /* clocks of packing the operands that tensor maps cannot describe */
-  double sms, per_sm;                  /* SMs of the device; 1 / sms */
-  double lane;                         /* 128 over the FMA lanes of an SM */
-  double sm_byte;                      /* clocks for each byte that SMs load while all SMs load */
-  double dram_byte;                    /* clocks for each DRAM byte at the nominal bandwidth */
-  double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM or the L2 needs for them */
+  int c_vectors; /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
+  int traits[SGEMM__OPERAND_TRAITS]; /* 1: the operands have it */
+  double pack_a, pack_b;             /* elements of A, and of B, that packing writes */
+  double must_pack;                  /* clocks of packing the operands that tensor maps cannot describe */
+  double sms, per_sm;                /* SMs of the device; 1 / sms */
+  double idle, gpcs;                 /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
+  int has_workspace;
+  int cluster_limit;   /* blocks of a cluster that the device runs, at most */
+  double lane;         /* 128 over the FMA lanes of an SM */
+  double partial_byte; /* clocks for each byte of partial results while all SMs store and load them */
+  double dram_byte;    /* clocks for each DRAM byte at the nominal bandwidth */
+  double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them; 0 if the L2 has them */
   double l2;          /* bytes of the L2 */
   double fmas;        /* clocks of all FMAs at the nominal peak */
   double read_c;      /* clocks until a vector of C arrives; 0 if beta is 0 */
@@ -61,19 +72,23 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.n = (double)a.n;
   q.k = (double)a.k;
   q.batch = (double)a.batch;
-  q.a_k_major = !a.trans_a;
-  q.b_k_major = a.trans_b;
-  q.a_vectors = a.lda % 4 == 0;
-  q.b_vectors = a.ldb % 4 == 0;
+  q.traits[SGEMM__A_K_MAJOR] = !a.trans_a || a.lda == 1;
+  q.traits[SGEMM__B_K_MAJOR] = a.trans_b || a.ldb == 1;
+  q.traits[SGEMM__A_UNALIGNED] = a.lda % 4 != 0;
+  q.traits[SGEMM__B_UNALIGNED] = a.ldb % 4 != 0;
   q.c_vectors = a.ldc % 4 == 0;
   q.sms = device->multiprocessors;
   q.per_sm = 1.0 / q.sms;
+  q.idle = (double)(int)(q.sms / SGEMM__COST_CLUSTER_IDLE);
+  q.gpcs = (q.sms - q.idle) / SGEMM__COST_GPC_SMS;
+  q.has_workspace = p->workspace_bytes > 0;
+  q.cluster_limit = sgemm__cluster_limit(device);
   q.lane = 128.0 / device->lanes;
-  q.sm_byte = q.per_sm / c->sm_bytes;
+  q.partial_byte = q.per_sm / c->partial_bytes;
   q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
   q.l2 = (double)device->l2_bytes;
-  q.dram = q.bytes * q.dram_byte / (q.bytes < SGEMM__COST_L2_FULL * q.l2 ? SGEMM__COST_L2_SHARE : c->bandwidth_share);
+  q.dram = q.bytes < SGEMM__COST_L2_FULL * q.l2 ? 0.0 : q.bytes * q.dram_byte / c->bandwidth_share;
   q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
   q.read_c = a.beta != 0.0f ? c->read_c : 0.0;
   q.read_ahead = a.beta != 0.0f ? c->read_ahead : 0.0;
@@ -93,24 +108,33 @@ static inline double sgemm__apply_cost(const sgemm__problem *q, const sgemm__cal
 /* What the estimate needs of a variant and its own calibration constants, computed once for all its plans. */
 typedef struct sgemm__candidate {
   const sgemm_variant_info *v;
-  double tiles;       /* tiles of C in all the batch */
-  double fma, per_k;  /* clocks for each k of a tile on an SM full of blocks: FMAs alone; FMAs and 4-byte copies */
-  double overhead;    /* clocks of a wave besides those for its k and for C */
+  double resident, BK; /* columns of the variant's row */
+  double tiles;        /* tiles of C in all the batch */
+  double per_k;        /* clocks for each k of a tile on an SM full of blocks */
+  double wave;         /* clocks of a wave besides those for its k and for C */
+  double step;         /* clocks between the arrivals of the tiles of consecutive k-steps, at least */
+  double block;        /* clocks of an SM for a block besides its k */
   double read_c;      /* clocks of a wave that wait for C, if beta is not 0 and partial results do not take its place */
   double tile_c;      /* clocks of an SM for the loads of C of a tile, and for stores to unaligned or to many rows */
-  double half_rate;   /* resident blocks at which an SM reaches half of its rate */
-  double arrival;     /* minimum clocks between the arrivals of the tiles of consecutive k-steps */
+  double load;        /* clocks of the loads of all tiles for each k, while all SMs load */
   double step_bytes;  /* bytes that a block loads for each k */
   double partial;     /* clocks of a split-K partition, or of a stream-K partial tile */
   double slots;       /* resident block slots of the device for each tile */
   double steps;       /* k-steps of a tile */
+  double most_blocks; /* blocks of a cluster for each tile, at most: each has the k of sgemm__min_block_k() or more, all
+                          are resident, and the blocks of the launch fill four waves at most */
+  double cluster;     /* clocks of the sum over a cluster */
   double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
-  double lower_bound; /* lower bound of every plan's clocks, without the costs of second kernels */
+  double fixed;       /* clocks of every plan besides those of SMs and memory, at least */
 } sgemm__candidate;
 
 /* 1 if the variant has split-K or stream-K, with a second kernel that sums partial results. */
 static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
   return (v->bufs >= 3 && !(v->uses_tma && v->cluster_split_k)) || v->stage == SGEMM_STAGE_gemv;
+}
+
+static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
+  return SGEMM__MIN_BLOCK_K(v->BK, v->V, v->bufs);
 }
 
 /* Clocks of a wave that wait for C, if beta is not 0: a thread waits once for each of its output vectors, twice where
@@ -127,107 +151,119 @@ static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm
                      : q->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
 }
 
-/* 1 if the loads of gemv with V = 4 are guarded one by one: an edge of the matrix is in each tile, or its rows are not
-   aligned. */
-static inline int sgemm__gemv_is_guarded(const sgemm_variant_info *v, const sgemm__problem *q) {
-  return v->stage == SGEMM_STAGE_gemv && v->V == 4 &&
-         (v->BN > v->BM ? q->args.n % v->BN != 0 || !q->b_vectors : q->args.m % v->BM != 0 || !q->a_vectors);
-}
-
-/* Loads past shared memory (direct, and gemv with V = 1). The 32 lanes of a warp load elements of several rows or k,
-   and each segment of consecutive elements costs time of its own. sgemm__segments(): segments beyond the first of all
-   loads of a tile for one k. In direct with V = 4 a float4 of a K-major B serves four k. Where float4s are not aligned,
-   four loads of four columns each take its place; for a row of B they have 12 segments more. sgemm__step_bytes(): bytes
-   that a block loads for each k, in whole sectors of 32 bytes where a row has fewer elements in the tile, or where the
-   elements of gemv's vector are not consecutive. */
+/* 1 if the loads bypass shared memory and a block multiplies the k that exist, not whole k-steps: direct, and gemv with
+   V = 1. */
 static inline int sgemm__is_elementwise(const sgemm_variant_info *v) {
   return v->stage == SGEMM_STAGE_direct || (v->stage == SGEMM_STAGE_gemv && v->V == 1);
 }
-static inline int sgemm__matrix_is_k_major(const sgemm_variant_info *v, const sgemm__problem *q) {
-  return v->BN > v->BM ? q->b_k_major : q->a_k_major;
-}
-/* 1 if the elements of gemv's vector are consecutive: it is K-major, or its rows have one element. */
-static inline int sgemm__vector_is_consecutive(const sgemm_variant_info *v, const sgemm__problem *q) {
-  return v->BN > v->BM ? q->a_k_major || q->args.lda == 1 : q->b_k_major || q->args.ldb == 1;
-}
-static inline double sgemm__segments(const sgemm_variant_info *v, const sgemm__problem *q) {
-  const int extent = v->BM * v->BN, lanes = extent < 32 ? 32 / extent : 1; /* lanes of a warp with one result */
-  const int k_major = sgemm__matrix_is_k_major(v, q);
-  const double k_of_warp = k_major ? (v->slice_k < 32 ? v->slice_k : 32) : lanes; /* k that its lanes load */
-  const double of_matrix = k_major ? 32.0 / k_of_warp : lanes;
-  const double of_vector = sgemm__vector_is_consecutive(v, q) ? 1.0 : k_of_warp;
-  if (v->stage == SGEMM_STAGE_direct) {
-    const int columns = v->BN / v->TN < 32 ? v->BN / v->TN : 32, scattered = v->V == 4 && !q->b_vectors;
-    const double of_k = q->b_k_major ? (columns - 1.0) * (scattered ? 4.0 : 1.0) : scattered ? 12.0 : 0.0;
-    return v->threads / 32 * of_k;
-  }
-  return sgemm__is_elementwise(v) ? extent / 32.0 * (of_matrix + of_vector - 2.0) : 0.0;
-}
+
+/* Bytes that a block loads for each k. Where neighbours of k are not consecutive in memory, gemv with V = 1 loads whole
+   sectors of 32 bytes, or the rows of a narrow operand. */
 static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm__problem *q) {
-  const int extent = v->BM * v->BN;
-  return v->stage == SGEMM_STAGE_gemv && v->V == 1 ? 4.0 * (sgemm__matrix_is_k_major(v, q) || extent > 8 ? extent : 8) +
-                                                         (sgemm__vector_is_consecutive(v, q) ? 4.0 : 32.0)
-                                                   : 4.0 * (v->BM + v->BN);
+  const int row = v->BN > v->BM, extent = v->BM * v->BN; /* row: B is the matrix, A the vector */
+  const double ld_a = q->traits[SGEMM__A_K_MAJOR] ? 1.0 : sgemm__smaller((double)q->args.lda, 8.0);
+  const double ld_b = q->traits[SGEMM__B_K_MAJOR] ? 1.0 : sgemm__smaller((double)q->args.ldb, 8.0);
+  const double elements = sgemm__larger(extent, row ? ld_b : ld_a) + (row ? ld_a : ld_b);
+  return 4.0 * (v->stage == SGEMM_STAGE_gemv && v->V == 1 ? elements : v->BM + v->BN);
 }
 
-/* Lower bound of the clocks of plans whose SM time is at least `sm`. */
-static inline double sgemm__bound(const sgemm_variant_info *v, double tiles, double sm, const sgemm__problem *q,
-                                  const sgemm__calibration *c) {
-  const double loads = tiles * q->k * sgemm__step_bytes(v, q) * q->sm_byte;
-  return c->launch + (v->uses_tma ? q->must_pack + c->persistent : tiles * q->per_sm * c->block) +
-         sgemm__larger(sgemm__larger(sm, loads), q->dram);
+/* Tiles of C in a matrix of the batch: tiles in a column, and in a row. */
+static inline double sgemm__tiles_m(const sgemm__tile_sizes *t, const sgemm__problem *q) {
+  return sgemm__ceil(q->m * t->per_m);
+}
+static inline double sgemm__tiles_n(const sgemm__tile_sizes *t, const sgemm__problem *q) {
+  return sgemm__ceil(q->n * t->per_n);
 }
 
-/* Resident blocks at which an SM reaches half of its rate. The producer warps of tma multiply nothing. */
-static inline double sgemm__half_rate(const sgemm_variant_info *v, const sgemm__calibration *c) {
-  return c->half_rate_warps * 32.0 / (v->threads - (v->uses_tma ? SGEMM__PRODUCER_THREADS : 0));
+/* The product of a variant's factors for the traits of the operands. */
+static inline double sgemm__factor(const double factors[SGEMM__OPERAND_TRAITS][2], const sgemm__problem *q) {
+  return factors[0][q->traits[0]] * factors[1][q->traits[1]] * factors[2][q->traits[2]] * factors[3][q->traits[3]];
 }
 
-/* Lower bound of the clocks of every plan of a variant. The SM time is at least that of all SMs busy all the time.
-   Without a split of k it is also at least that of the SM with the most tiles; a split of k costs a sum. The bound
-   costs less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
+/* Clocks of an SM full of blocks for each k of a tile. */
+static inline double sgemm__per_k(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
+                                  const sgemm__problem *q) {
+  return t->results * q->lane * own->fma_clocks * sgemm__factor(own->fma, q);
+}
+
+/* Clocks of the loads of all tiles for each k, while all SMs load. At an edge a tile loads the rows that exist. */
+static inline double sgemm__load(double tiles_m, double tiles_n, const sgemm__variant_calibration *own,
+                                 const sgemm__problem *q) {
+  return 4.0 * (q->m * tiles_n + q->n * tiles_m) * q->batch * q->per_sm * own->byte_clocks *
+         sgemm__factor(own->load, q);
+}
+
+/* Clocks of a split-K partition, or of a stream-K partial tile, which is stored and loaded; and of the sum over a
+   cluster. */
+static inline double sgemm__partial_cost(const sgemm_variant_info *v, const sgemm__tile_sizes *t,
+                                         const sgemm__problem *q) {
+  return (v->uses_tma ? t->results : q->m * q->n * q->batch) * 8.0 * q->partial_byte;
+}
+static inline double sgemm__cluster_cost(const sgemm__tile_sizes *t, const sgemm__calibration *c) {
+  return c->cluster + c->cluster_result * t->results;
+}
+
+/* Clocks of a wave with n blocks on an SM: the SM works on all of them, and each waits for its tiles and for C. */
+static inline double sgemm__wave(double n, double work, double wait) { return sqrt(n * n * work * work + wait * wait); }
+
+/* Clocks of the cheapest sum over blocks that divide k: over a cluster, or by a second kernel, with workspace. */
+static inline double sgemm__least_sum(const sgemm_variant_info *v, const sgemm__tile_sizes *t, const sgemm__problem *q,
+                                      const sgemm__calibration *c) {
+  const double never = 1e300, in_cluster = v->cluster_split_k ? sgemm__cluster_cost(t, c) : never;
+  const double by_kernel = q->has_workspace && sgemm__can_split_k(v) ? c->split_k + 2.0 * sgemm__partial_cost(v, t, q)
+                                                                     : never;
+  return sgemm__smaller(in_cluster, by_kernel);
+}
+
+/* Lower bound of the clocks of every plan of a variant. The SM time is at least that of the SM with the most tiles;
+   where blocks divide k, which costs a sum, at least that of all SMs busy all the time. The bound costs less to compute
+   than sgemm__candidate_of() and spares the candidates of most variants. */
 static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__variant_calibration *own,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm__variant_get(variant);
-  const double tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
-  const double fma = v->BM * v->BN * q->lane / own->rate, busy = tiles * fma * q->k * q->per_sm;
-  const double alone = fma * q->k * (sgemm__ceil(tiles * q->per_sm - 1e-9) + sgemm__half_rate(v, c));
-  const double split = busy + (v->cluster_split_k ? sgemm__smaller(c->cluster, c->split_k) : c->split_k);
-  const double work = v->cluster_split_k || sgemm__can_split_k(v) ? sgemm__smaller(alone, split) : alone;
-  return sgemm__bound(v, tiles, work + own->overhead, q, c);
+  const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
+  const double tiles_m = sgemm__tiles_m(t, q), tiles_n = sgemm__tiles_n(t, q);
+  const double on_sm = tiles_m * tiles_n * q->batch * q->per_sm, tile = sgemm__per_k(t, own, q) * q->k;
+  const double loads = sgemm__load(tiles_m, tiles_n, own, q) * q->k, memory2 = loads * loads + q->dram * q->dram;
+  const double work = (tile + own->block) * sgemm__ceil(on_sm), wait = tile + own->wave;
+  const double alone = sqrt(work * work + wait * wait + memory2), sum = sgemm__least_sum(v, t, q, c);
+  const double busy = (tile + (v->uses_tma ? 0.0 : 2.0 * own->block)) * on_sm; /* stream-K blocks are persistent */
+  return c->launch + (v->uses_tma ? q->must_pack + c->persistent : 0.0) +
+         (sum >= alone || q->k < t->least_k
+              ? alone
+              : sgemm__smaller(alone, sum + sqrt(busy * busy + own->wave * own->wave + memory2)));
 }
 
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
                                                    const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm__variant_get(variant);
-  /* An operand is copied element by element if it is K-major and fragments have more than 4 elements, or if its rows do
-     not start at multiples of 16 bytes. */
-  const double single = v->bufs > 2 ? c->copy : v->bufs > 0 ? c->store : 0.0; /* gemv copies no tiles */
-  const int a_single = v->copies_elements || (q->a_k_major && (v->TM != 4 || v->V == 1));
-  const int b_single = v->copies_elements || (q->b_k_major && (v->TN != 4 || v->V == 1));
-  const int any_alignment = v->uses_tma || sgemm__is_elementwise(v);
-  const double unaligned = v->copies_elements ? single : c->guarded;
-  const double a_copy = any_alignment ? 0.0 : !q->a_vectors ? unaligned : a_single ? single : 0.0;
-  const double b_copy = any_alignment ? 0.0 : !q->b_vectors ? unaligned : b_single ? single : 0.0;
+  const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
+  const double tiles_m = sgemm__tiles_m(t, q), tiles_n = sgemm__tiles_n(t, q), results = q->m * q->n * q->batch;
+  const double read_bytes = v->uses_tma ? c->read_bytes_tma : c->read_bytes;
   sgemm__candidate r;
   r.v = v;
-  r.tiles = sgemm__ceil(q->m / v->BM) * sgemm__ceil(q->n / v->BN) * q->batch;
-  r.fma = v->BM * v->BN * q->lane / own->rate;
-  r.per_k = r.fma + a_copy * v->BM + b_copy * v->BN + c->segment * sgemm__segments(v, q);
-  r.overhead = own->overhead;
-  r.read_c = sgemm__read_c_cost(v, q);
-  r.tile_c = v->BN == 1                  ? (q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0)
-             : q->c_vectors || v->V == 1 ? 0.0
-                                         : c->unaligned_c * q->m * q->n * q->batch / (32.0 * r.tiles);
-  r.tile_c += q->args.beta != 0.0f ? 4.0 * q->m * q->n * q->batch / (r.tiles * c->sm_bytes) : 0.0;
-  r.half_rate = sgemm__half_rate(v, c);
-  r.arrival = sgemm__gemv_is_guarded(v, q) ? c->gemv_guarded : c->latency / (v->bufs > 2 ? v->bufs - 1 : 1);
+  r.resident = v->resident;
+  r.BK = v->BK;
+  r.tiles = tiles_m * tiles_n * q->batch;
+  r.per_k = sgemm__per_k(t, own, q);
+  r.wave = own->wave;
+  r.step = own->step;
+  r.block = own->block;
+  r.read_c = q->args.beta != 0.0f ? sgemm__read_c_cost(v, q) : 0.0;
+  r.tile_c = (q->c_vectors ? 0.0 : own->unaligned_c * results / (r.tiles * t->results)) +
+             (v->BN == 1 && q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0) +
+             (q->args.beta != 0.0f ? 4.0 * results / (r.tiles * read_bytes) : 0.0);
   r.step_bytes = sgemm__step_bytes(v, q);
-  r.partial = (v->uses_tma ? (double)v->BM * v->BN : q->m * q->n * q->batch) * 8.0 * q->sm_byte;
-  r.slots = q->sms * v->resident / r.tiles;
-  r.steps = sgemm__ceil(q->k / v->BK);
+  r.load = sgemm__load(tiles_m, tiles_n, own, q) * r.step_bytes / t->bytes;
+  r.partial = sgemm__partial_cost(v, t, q);
+  r.slots = q->sms * r.resident / r.tiles;
+  r.steps = sgemm__ceil(q->k / r.BK);
+  r.most_blocks = !v->cluster_split_k ? 1.0
+                                      : sgemm__smaller(sgemm__smaller(q->cluster_limit, q->sms * r.resident),
+                                                       sgemm__smaller(q->k / sgemm__min_block_k(v), 4.0 * r.slots));
+  r.cluster = sgemm__cluster_cost(t, c);
   r.apply = q->args.applies_epilogue && !sgemm__fuses(v, &q->args) ? sgemm__apply_cost(q, c) : 0.0;
-  r.lower_bound = sgemm__bound(v, r.tiles, r.tiles * r.per_k * q->k * q->per_sm + r.overhead, q, c);
+  r.fixed = c->launch + (v->uses_tma ? q->must_pack + c->persistent : 0.0);
   return r;
 }
 
@@ -244,9 +280,21 @@ static inline int sgemm__summed_parts(const sgemm_plan *plan) {
 /* Clocks that a split of k and the epilogue cost: the sums over a cluster, and the second kernel. The one that sums
    split-K partitions applies the epilogue too; it waits for memory once for each 16 partitions. */
 static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
-  const int parts = sgemm__summed_parts(plan), waits = (plan->split_k + 15) / 16;
-  return (plan->cluster_k > 1 ? c->cluster : 0.0) + (parts > 1 ? c->split_k + parts * r->partial : 0.0) +
-         (waits - 1) * SGEMM__COST_SPLIT_WAIT + (plan->split_k == 1 ? r->apply : 0.0);
+  const int parts = sgemm__summed_parts(plan), more_waits = (plan->split_k - 1) / 16;
+  const double in_cluster = plan->cluster_k > 1 ? r->cluster : 0.0, apply = plan->split_k == 1 ? r->apply : 0.0;
+  return parts <= 1 ? in_cluster + apply
+                    : in_cluster + apply + c->split_k + parts * r->partial + more_waits * c->split_wait;
+}
+
+/* Lower bound of the clocks of a plan, which costs less to compute than the estimate. Without stream-K the busiest SM
+   has at least one block, and at least the mean. */
+static inline double sgemm__plan_bound(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
+                                       const sgemm__calibration *c) {
+  const double parts = plan->cluster_k * plan->split_k, alone = r->per_k * q->k / parts,
+               mean = r->tiles * parts * q->per_sm;
+  const double sm = plan->stream_k > 1 ? sgemm__wave(mean, alone, r->wave)
+                                       : sgemm__wave(sgemm__larger(mean, 1.0), alone + r->block, alone + r->wave);
+  return r->fixed + sgemm__split_cost(plan, r, c) + sgemm__larger(sgemm__larger(sm, r->load * q->k), q->dram);
 }
 
 /* How a plan's blocks fill the device. */
@@ -276,18 +324,18 @@ enum { SGEMM__PACKED_CLUSTER = 8 };
    fill 7 GPCs and half of one, which has no place for a cluster of 16: the H200 runs 7 of them. With several blocks on
    an SM, clusters of 4 leave fewer slots empty: the idle SMs over the blocks on an SM approximate how many. */
 static inline double sgemm__cluster_slots(int cluster, int per_sm, const sgemm__problem *q) {
-  const double idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE), gpcs = (q->sms - idle) / SGEMM__COST_GPC_SMS;
   const int in_gpc = SGEMM__COST_GPC_SMS * per_sm / cluster * cluster; /* blocks of whole clusters */
   return cluster <= 2                         ? q->sms * per_sm
-         : cluster == SGEMM__BALANCED_CLUSTER ? q->sms * per_sm - idle / per_sm
-                                              : (cluster > SGEMM__COST_GPC_SMS / 2 ? (double)(int)gpcs : gpcs) * in_gpc;
+         : cluster == SGEMM__BALANCED_CLUSTER ? q->sms * per_sm - q->idle / per_sm
+         : cluster > SGEMM__COST_GPC_SMS / 2  ? (double)(int)q->gpcs * in_gpc
+                                              : q->gpcs * in_gpc;
 }
 
 /* Blocks on the busiest SM while `blocks` blocks run, not more than run at a time. */
 static inline double sgemm__busiest(double blocks, int cluster, int resident, const sgemm__problem *q) {
   int per_sm = 1;
   if (cluster <= 2)
-    return sgemm__ceil(blocks * q->per_sm - 1e-9); /* 1e-9 exceeds the rounding error of per_sm */
+    return sgemm__ceil(blocks * q->per_sm);
   while (per_sm < resident && sgemm__cluster_slots(cluster, per_sm, q) < blocks)
     per_sm++;
   return blocks > 0.0 ? per_sm : 0.0;
@@ -297,9 +345,10 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
   const int cluster = plan->cluster_k, stream_k = plan->stream_k > 1;
   const double slots = sgemm__cluster_slots(cluster, r->v->resident, q);
   sgemm__waves w;
-  w.blocks = r->tiles * cluster * plan->split_k;
-  w.steps = sgemm__ceil(r->steps / (cluster * plan->split_k));
-  w.k = sgemm__is_elementwise(r->v) ? sgemm__ceil(q->k / (cluster * plan->split_k)) : w.steps * r->v->BK;
+  const double parts = cluster * plan->split_k, per_part = 1.0 / parts;
+  w.blocks = r->tiles * parts;
+  w.steps = sgemm__ceil(r->steps * per_part);
+  w.k = sgemm__is_elementwise(r->v) ? sgemm__ceil(q->k * per_part) : w.steps * r->BK;
   w.wave = stream_k ? plan->stream_k : sgemm__larger(slots, cluster);
   w.full = (double)(int64_t)(w.blocks / w.wave);
   w.left = w.blocks - w.full * w.wave;
@@ -311,21 +360,22 @@ static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__
 }
 
 /* Clocks of the busiest SM, which runs its blocks in waves. A block costs a full tile, at an edge too, and at least the
-   arrival of its tiles. n resident blocks run at n / (n + half_rate) of the variant's rate. Where several blocks are
-   resident, a part of the overhead of each wave but the last overlaps the FMAs of other blocks. */
+   arrival of its tiles. Partial results have aligned rows, and no old C. */
 static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
-  const double alone = w->k * r->per_k, arrival = w->steps * r->arrival;
-  const double resident = r->v->resident;
-  const double overhead = r->overhead + (plan->split_k == 1 ? r->read_c : 0.0);
-  const double tile_c = plan->split_k == 1 ? r->tile_c : 0.0; /* partial results have aligned rows */
-  const double full = sgemm__larger(alone * (resident + r->half_rate), arrival) + overhead + resident * tile_c;
-  const double last = plan->stream_k > 1
-                          ? alone * (resident + r->half_rate) * w->left / w->wave + w->units * (overhead + tile_c)
-                      : w->busiest > 0.0
-                          ? sgemm__larger(alone * (w->busiest + r->half_rate), arrival) + overhead + w->busiest * tile_c
-                          : 0.0;
-  const double overlap = r->v->resident > 1 ? SGEMM__COST_OVERLAP * r->overhead : 0.0;
-  return w->full * (full - overlap) + (w->left > 0.0 ? last : sgemm__smaller(w->full, 1.0) * overlap);
+  const int whole = plan->split_k == 1;
+  const double alone = w->k * r->per_k, besides = r->block + (whole ? r->tile_c : 0.0);
+  const double wave = r->wave + (whole ? r->read_c : 0.0);
+  const double wait = sgemm__larger(alone, w->steps * r->step) + wave;
+  const double full = w->full > 0.0 ? w->full * sgemm__wave(r->resident, alone + besides, wait) : 0.0;
+  return plan->stream_k > 1 && w->left > 0.0
+             ? full + alone * r->resident * w->left / w->wave + w->units * (wave + besides)
+         : w->left > 0.0 ? full + sgemm__wave(w->busiest, alone + besides, wait)
+                         : full;
+}
+
+/* Clocks of the loads of all blocks. */
+static inline double sgemm__load_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
+  return r->load * w->k * plan->cluster_k * plan->split_k;
 }
 
 /* Clocks of lost L2 reuse. Blocks that load the same rows come to each k at different times; with a long k the L2 no
@@ -352,8 +402,8 @@ static inline int sgemm__out_of_step(const sgemm__waves *w, const sgemm__candida
    a tile of 32 rows or columns of an MN-major operand uses half of them (docs/notebook/stream_k.md, "Narrow tiles"). */
 static inline double sgemm__narrow_bytes(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                          const sgemm__problem *q) {
-  const double of_a = r->v->BM == 32 && !q->a_k_major && !plan->repack_a ? q->m : 0.0;
-  const double of_b = r->v->BN == 32 && !q->b_k_major && !plan->repack_b ? q->n : 0.0;
+  const double of_a = r->v->BM == 32 && !q->traits[SGEMM__A_K_MAJOR] && !plan->repack_a ? q->m : 0.0;
+  const double of_b = r->v->BN == 32 && !q->traits[SGEMM__B_K_MAJOR] && !plan->repack_b ? q->n : 0.0;
   return sgemm__out_of_step(w, r, q) ? 4.0 * q->k * q->batch * (of_a + of_b) * w->left / r->tiles : 0.0;
 }
 
@@ -382,23 +432,20 @@ static inline double sgemm__stream_k_cost(const sgemm__waves *w, const sgemm__ca
   return (w->units - 1.0) * w->left * r->partial + (waits - 1.0) * SGEMM__COST_REDUCE_WAIT;
 }
 
-/* Estimated clocks of a strict plan, if they are below `limit`; otherwise a number that is not below it. SM time, load
-   time and DRAM time combine by a 4-norm: the largest dominates, and near ties add. */
+/* Estimated clocks of a strict plan, if they are below `limit`; otherwise a number that is not below it. The squares
+   of SM time, load time and DRAM time add up: the largest dominates, and near ties add. */
 static inline double sgemm__cost_below(double limit, const sgemm_plan *plan, const sgemm__candidate *r,
                                        const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm__waves w = sgemm__waves_of(plan, r, q);
   const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
   const double besides = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) + sgemm__split_cost(plan, r, c) +
-                         (r->v->uses_tma ? c->persistent : w.blocks * q->per_sm * c->block);
-  const double sm = sgemm__sm_time(&w, plan, r), loads = w.blocks * w.k * r->step_bytes * q->sm_byte;
-  double dram, sm2, loads2, dram2, time, power;
+                         (r->v->uses_tma ? c->persistent : 0.0);
+  const double sm = sgemm__sm_time(&w, plan, r), loads = sgemm__load_time(&w, plan, r);
+  double dram, time, power;
   if (besides + sgemm__larger(sm, loads) >= limit)
     return besides + sgemm__larger(sm, loads);
   dram = sgemm__memory_time(&w, plan, r, q, c);
-  sm2 = sm * sm;
-  loads2 = loads * loads;
-  dram2 = dram * dram;
-  time = besides + sqrt(sqrt(sm2 * sm2 + loads2 * loads2 + dram2 * dram2)) + sgemm__lost_reuse(&w, plan, r, q, c) +
+  time = besides + sqrt(sm * sm + loads * loads + dram * dram) + sgemm__lost_reuse(&w, plan, r, q, c) +
          (plan->stream_k > 1 && w.left > 0.0 ? sgemm__stream_k_cost(&w, r) : 0.0);
   power = sgemm__power_bound(&w, plan, r, q);
   return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
@@ -450,7 +497,7 @@ static inline double sgemm__tensor_tiles_cost(const sgemm_plan *plan, const sgem
     const double tiles = sgemm__ceil(m / v->BM) * sgemm__ceil(n / v->BN) * q->batch * plan->split_k;
     const double k_blocks = sgemm__ceil((double)SGEMM__K_BLOCKS(k) / plan->split_k);
     if (slices > 0.0)
-      clocks += slices * sgemm__ceil(tiles * q->per_sm - 1e-9) * (k_blocks * k_block + t.overhead);
+      clocks += slices * sgemm__ceil(tiles * q->per_sm) * (k_blocks * k_block + t.overhead);
   }
   return clocks;
 }

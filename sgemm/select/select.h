@@ -3,25 +3,21 @@
 #define SGEMM_SELECT_SELECT_H
 
 /* 1 if a build of the production variants has code of this variant for the device: see the column prod. */
-static inline int sgemm__in_production(const sgemm_variant_info *v, const sgemm_device *device) {
-  return v->production == 1 || (v->production > 1 && v->production >= device->code_arch);
+static inline int sgemm__in_production(const sgemm_variant_info *v, int code_arch) {
+  return v->production == 1 || (v->production != 0 && v->production >= code_arch);
 }
 
 /* 1 if the selection for SGEMM_STAGE_ANY prefers the variant on the device. Before sm_80 there is no cp.async, and a
    pipeline waits for each load. */
-static inline int sgemm__is_preferred(const sgemm_variant_info *v, const sgemm_device *device) {
-  return sgemm__in_production(v, device) && (device->code_arch >= 80 || v->bufs < 3);
+static inline int sgemm__is_preferred(const sgemm_variant_info *v, int code_arch) {
+  return sgemm__in_production(v, code_arch) && (code_arch >= 80 || v->bufs < 3);
 }
 
-/* Blocks of a cluster, at most: on every GPU that has clusters, and on some GPUs, by kernels that opt in (CUDA C++
-   Programming Guide, "Thread Block Clusters"). */
-enum { SGEMM__PORTABLE_CLUSTER = 8, SGEMM__CLUSTER_LIMIT = 16 };
-
-/* Blocks of a cluster that the device runs, at most. */
-static inline int sgemm__cluster_limit(const sgemm_device *device) {
-  return device->code_arch < 90                                 ? 1
-         : device->cluster_limit > (int)SGEMM__PORTABLE_CLUSTER ? device->cluster_limit
-                                                                : (int)SGEMM__PORTABLE_CLUSTER;
+/* 1 if the device can run the variant. A variant that is not compiled has no code: the caller reports that later, as
+   SGEMM_ERROR_NOT_COMPILED. */
+static inline int sgemm__runs_on(const sgemm_variant_info *v, int compiled, const sgemm_device *device) {
+  const int has_code = SGEMM__WITH_STAGE || sgemm__in_production(v, device->code_arch) || !compiled;
+  return has_code && v->shared <= device->shared_per_block && (!v->uses_tma || device->code_arch >= 90);
 }
 
 /* 1 if the variant and the device can run a strict plan. The operands are not checked. */
@@ -32,10 +28,7 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *de
   const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
   const int streams = plan->stream_k == 0 ||
                       (plan->stream_k > 1 && v->uses_tma && sgemm__can_split_k(v) && plan->stream_k <= 65535);
-  /* A variant that is not compiled has no code: the caller reports that later, as SGEMM_ERROR_NOT_COMPILED. */
-  const int has_code = SGEMM__WITH_STAGE || sgemm__in_production(v, device) || !sgemm_compiled(plan->variant);
-  return clusters && splits && streams && has_code && v->shared <= device->shared_per_block &&
-         (!v->uses_tma || device->code_arch >= 90);
+  return clusters && splits && streams && sgemm__runs_on(v, sgemm_compiled(plan->variant), device);
 }
 
 /* 1 if the device can run a tensor-core variant. */
@@ -57,10 +50,13 @@ static inline int sgemm__suits_tensor(const sgemm__args *args) {
   return !args->applies_epilogue || sgemm__can_apply_after(args);
 }
 
-/* 1 if the plan can apply the epilogue of the call. */
+/* 1 if strict plans of a variant can apply the epilogue of the call, and 1 if the plan can. */
+static inline int sgemm__variant_suits(const sgemm_variant_info *v, const sgemm__args *args) {
+  return sgemm__suits_tensor(args) || sgemm__fuses(v, args);
+}
 static inline int sgemm__suits_epilogue(const sgemm_plan *plan, const sgemm__args *args) {
-  return sgemm__suits_tensor(args) ||
-         (sgemm__fuses(sgemm__variant_get(plan->variant), args) && plan->tensor == SGEMM_TENSOR_VARIANT_NONE);
+  return plan->tensor == SGEMM_TENSOR_VARIANT_NONE ? sgemm__variant_suits(sgemm__variant_get(plan->variant), args)
+                                                   : sgemm__suits_tensor(args);
 }
 
 /* 1 if the operands suit the plan: a plan of tma packs each operand that tensor maps cannot describe, other plans
@@ -105,32 +101,26 @@ static inline int sgemm__fits_workspace(const sgemm_plan *plan, const sgemm_para
   return bytes != INT64_MAX && bytes <= p->workspace_bytes;
 }
 
-/* Makes a plan the best candidate if its estimated time is below the best one's, the variant and the device can run it,
-   and it fits into the workspace. */
+/* Makes a plan the best candidate if its estimated time is below the best one's and it fits into the workspace. */
 static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate *r, const sgemm_params *p,
-                                        const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
+                                        const sgemm__problem *q, sgemm__best *best) {
   double cost;
-  if (r->lower_bound + sgemm__split_cost(plan, r, &sgemm__h200) >= best->cost || !sgemm__possible(plan, device) ||
-      !sgemm__suits_epilogue(plan, &q->args))
+  if (sgemm__plan_bound(plan, r, q, &sgemm__h200) >= best->cost)
     return;
   /* The estimate assumes an unlimited workspace for repacking B, even if the plan then runs without it. So a smaller
      workspace cannot lower an estimate, and with exactly the bytes of sgemm_workspace_query() the selection finds the
      plan of the query. */
-  sgemm__decide_repack(plan, &q->args, INT64_MAX);
+  if (r->v->uses_tma)
+    sgemm__decide_repack(plan, &q->args, INT64_MAX);
   cost = sgemm__cost_below(best->cost, plan, r, q, &sgemm__h200);
   if (cost < best->cost) {
-    sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
+    if (r->v->uses_tma)
+      sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
     if (sgemm__fits_workspace(plan, p, &q->args)) {
       best->plan = *plan;
       best->cost = cost;
     }
   }
-}
-
-/* Minimum k of a block when several blocks divide the k of a tile. A pipeline copies one k-step while it multiplies
-   another, and a full step of gemv with V = 4 is 2 BK. gemv with V = 1 needs one step. */
-static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
-  return (v->bufs > 0 || v->V == 4 ? 2.0 : 1.0) * v->BK;
 }
 
 /* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 and 2: split-K with
@@ -140,28 +130,23 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
    plan of this number, -1 if there is none of a greater number either. */
 enum { SGEMM__PLAN_NUMBERS = 10 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
-                                       const sgemm_device *device, const sgemm__problem *q, sgemm_plan *plan) {
+                                       const sgemm__problem *q, sgemm_plan *plan) {
   static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
   const int split_k_limit = 128, waves = number <= 2 ? number : 0;
-  const sgemm_variant_info *v = r->v;
-  const int slots = device->multiprocessors * v->resident;
   plan->cluster_k = clusters[number];
   plan->split_k = 1;
   plan->stream_k = 0;
-  /* A block of a cluster has at least the k of sgemm__min_block_k(), all blocks of a cluster are resident, and the
-     blocks of the launch fill at most four waves. */
-  if (plan->cluster_k > 1 &&
-      (!v->cluster_split_k || plan->cluster_k > sgemm__cluster_limit(device) ||
-       plan->cluster_k * sgemm__min_block_k(v) > q->k || plan->cluster_k > slots || 4.0 * r->slots < plan->cluster_k))
+  if (plan->cluster_k > 1 && plan->cluster_k > r->most_blocks)
     return -1;
   if (waves == 0)
     return 1;
   if (p->workspace_bytes <= 0)
     return 0; /* partial results need workspace */
-  if (v->uses_tma && sgemm__can_split_k(v)) {
+  if (r->v->uses_tma && sgemm__can_split_k(r->v)) {
+    const int slots = (int)(q->sms * r->v->resident);
     plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
-  } else if (sgemm__can_split_k(v)) {
-    const double most = sgemm__smaller(split_k_limit, q->k / sgemm__min_block_k(v));
+  } else if (sgemm__can_split_k(r->v)) {
+    const double most = sgemm__smaller(split_k_limit, q->k / sgemm__min_block_k(r->v));
     if (waves == 2 && r->slots >= most)
       return 0; /* the plan of one wave has as many partitions */
     plan->split_k = (int)sgemm__smaller(r->slots * waves, most);
@@ -173,66 +158,81 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
    estimate. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                            const sgemm__problem *q, sgemm__best *best) {
-  const sgemm__variant_calibration own = sgemm__calibration_of(variant);
-  const sgemm__candidate r = sgemm__candidate_of(variant, &own, q, &sgemm__h200);
+  const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
+  const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
   sgemm_plan plan = sgemm__plain_plan(variant);
   int number;
+  if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
+    return;
   for (number = 0; number < SGEMM__PLAN_NUMBERS; number++) {
-    const int found = sgemm__numbered_plan(number, &r, p, device, q, &plan);
+    const int found = sgemm__numbered_plan(number, &r, p, q, &plan);
     if (found < 0)
       return;
     if (found)
-      sgemm__consider_plan(&plan, &r, p, device, q, best);
+      sgemm__consider_plan(&plan, &r, p, q, best);
   }
 }
 
-/* Variants, and lower bounds of their plans' clocks. */
+/* Variants that are still to be considered, and lower bounds of their plans' clocks. */
 typedef struct sgemm__bounds {
   int count, lowest; /* lowest: number of the lowest bound */
   double clocks[SGEMM_VARIANT_COUNT];
   sgemm_variant variants[SGEMM_VARIANT_COUNT];
 } sgemm__bounds;
 
-static inline void sgemm__add_bound(sgemm__bounds *b, sgemm_variant variant, double clocks) {
-  b->clocks[b->count] = clocks;
-  b->variants[b->count] = variant;
-  b->lowest = clocks < b->clocks[b->lowest] ? b->count : b->lowest;
-  b->count++;
-}
-
 /* Removes the variant of the lowest bound, and all whose bound is not below `limit`. */
 static inline void sgemm__remove_bounds(sgemm__bounds *b, double limit) {
-  const int count = b->count, removed = b->lowest;
-  int i;
-  b->count = b->lowest = 0;
-  for (i = 0; i < count; i++)
-    if (i != removed && b->clocks[i] < limit)
-      sgemm__add_bound(b, b->variants[i], b->clocks[i]);
+  const int removed = b->lowest;
+  double lowest = limit;
+  int i, count = 0;
+  for (i = 0; i < b->count; i++) {
+    const double clocks = b->clocks[i];
+    if (clocks < limit && i != removed) {
+      b->lowest = clocks < lowest ? count : b->lowest;
+      lowest = clocks < lowest ? clocks : lowest;
+      b->clocks[count] = clocks;
+      b->variants[count++] = b->variants[i];
+    }
+  }
+  b->count = count;
+}
+
+/* Bounds of the variants of a stage; for SGEMM_STAGE_ANY of those that the device prefers, or of all others. */
+static inline void sgemm__find_bounds(sgemm__bounds *b, sgemm_stage stage, int preferred, int code_arch,
+                                      const sgemm__problem *q) {
+  double lowest = 1e300;
+  int i, count = 0;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_variant variant = (sgemm_variant)i;
+    const sgemm_variant_info *v = sgemm__variant_get(variant);
+    const int wanted = stage == SGEMM_STAGE_ANY ? sgemm__is_preferred(v, code_arch) == preferred : v->stage == stage;
+    if (wanted && sgemm_compiled(variant)) {
+      const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
+      const double clocks = sgemm__lower_bound(variant, own, q, &sgemm__h200);
+      if (clocks < lowest) {
+        lowest = clocks;
+        b->lowest = count;
+      }
+      b->clocks[count] = clocks;
+      b->variants[count++] = variant;
+    }
+  }
+  b->count = count;
 }
 
 static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
                                                const sgemm__problem *q) {
-  const int any = stage == SGEMM_STAGE_ANY;
   const double infinity = 1e300;
   sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), infinity};
   sgemm__bounds bounds;
-  int pass, i;
-  /* For SGEMM_STAGE_ANY pass 1 considers the production variants, and pass 0 the others if no production variant
-     fits. */
-  for (pass = any; pass >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; pass--) {
-    bounds.count = bounds.lowest = 0;
-    for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
-      const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)i);
-      const int production = any && sgemm__is_preferred(v, device);
-      if ((any || v->stage == stage) && production == pass && sgemm_compiled((sgemm_variant)i)) {
-        const sgemm__variant_calibration own = sgemm__calibration_of((sgemm_variant)i);
-        sgemm__add_bound(&bounds, (sgemm_variant)i, sgemm__lower_bound((sgemm_variant)i, &own, q, &sgemm__h200));
-      }
-    }
-    /* In this order the best candidate is found early, and the lower bounds of most variants exceed its estimate. */
-    for (; bounds.count > 0; sgemm__remove_bounds(&bounds, best.cost))
+  int preferred;
+  /* For SGEMM_STAGE_ANY the other variants are considered if no preferred one fits. */
+  for (preferred = stage == SGEMM_STAGE_ANY; preferred >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; preferred--)
+    /* In the order of their bounds the best candidate is found early, and the bounds of most variants exceed its
+       estimate. */
+    for (sgemm__find_bounds(&bounds, stage, preferred, device->code_arch, q); bounds.count > 0;
+         sgemm__remove_bounds(&bounds, best.cost))
       sgemm__consider_variant(bounds.variants[bounds.lowest], p, device, q, &best);
-  }
   return best;
 }
 

@@ -4,6 +4,10 @@
 #ifndef SGEMM_SELECT_TABLES_H
 #define SGEMM_SELECT_TABLES_H
 
+/* Minimum k of a block when several blocks divide the k of a tile. A pipeline copies one k-step while it multiplies
+   another, and a full step of gemv with V = 4 is 2 BK. gemv with V = 1 needs one step. */
+#define SGEMM__MIN_BLOCK_K(BK, V, bufs) (((bufs) > 0 || (V) == 4 ? 2.0 : 1.0) * (BK))
+
 static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant) {
   static const sgemm_variant_info rows[SGEMM_VARIANT_COUNT] = {
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
@@ -36,6 +40,26 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
 #undef SGEMM__X
   };
   return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? &rows[variant] : NULL;
+}
+
+/* What the estimate needs of a variant's row in doubles: conversions and divisions would take more time than the rest
+   of a lower bound. */
+typedef struct sgemm__tile_sizes {
+  double per_m, per_n; /* tiles for a row, and for a column, of C: 1 / BM, 1 / BN */
+  double results;      /* BM x BN */
+  double bytes;        /* bytes of A and B for each k */
+  double least_k;      /* k from which on split-K or a cluster can divide it: sgemm__min_block_k() twice; 0: stream-K */
+} sgemm__tile_sizes;
+
+static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant variant) {
+  static const sgemm__tile_sizes rows[SGEMM_VARIANT_COUNT] = {
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
+  {1.0 / (BM), 1.0 / (BN), (BM) * (BN), 4.0 * ((BM) + (BN)),                                                           \
+   SGEMM__USES_TMA_##stage ? 0.0 : 2.0 * SGEMM__MIN_BLOCK_K(BK, V, bufs)},
+      SGEMM_VARIANTS(SGEMM__X)
+#undef SGEMM__X
+  };
+  return &rows[variant];
 }
 
 /* The number of a variant's kernel for the ops of a call: its place in the variant's row of the kernel table. */
