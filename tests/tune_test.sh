@@ -47,7 +47,7 @@ tail -n +3001 "$work/short.csv" > "$work/second.csv"
 same "two files" "$(cat "$work/check")" "$(cat "$work/check2")"
 
 # A fit differs from calibration_h200.h in its numbers alone.
-numbers() { sed -E 's/ *-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?,? +\/\*/ number \/*/; s/, *[0-9.]+, *[0-9.]+\) *(\\?)$/, numbers) \1/'; }
+numbers() { sed -E 's/ *-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?,? +\/\*/ number \/*/; s/(, *[0-9.]+)+\) *(\\?)$/, numbers) \2/'; }
 "$tool" fit "$times" > "$work/fitted" 2> "$work/fit"
 same "form of a fit" \
   "$(sed -n '/BEGIN calibration \*/,/END calibration \*/p' "$root/sgemm/select/calibration_h200.h" | numbers)" \

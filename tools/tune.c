@@ -486,15 +486,23 @@ typedef struct constant {
 
 enum { CONSTANTS = 17 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
-  const constant all[CONSTANTS] = {
-      {"launch", "%.0f", &c->launch, 1},         {"persistent", "%.0f", &c->persistent, 1},
-      {"cluster", "%.0f", &c->cluster, 1},       {"cluster_result", "%.3f", &c->cluster_result, 1},
-      {"split_k", "%.0f", &c->split_k, 1},       {"partial_bytes", "%.1f", &c->partial_bytes, 1},
-      {"split_wait", "%.0f", &c->split_wait, 1}, {"pack", "%.0f", &c->pack, 1},
-      {"apply", "%.0f", &c->apply, 0},           {"bandwidth_share", "%.3f", &c->bandwidth_share, 1},
-      {"read_c", "%.0f", &c->read_c, 1},         {"read_ahead", "%.0f", &c->read_ahead, 1},
-      {"read_tma", "%.0f", &c->read_tma, 1},     {"scattered_c", "%.1f", &c->scattered_c, 1},
-      {"lost_reuse", "%g", &c->lost_reuse, 0}};
+  const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
+                                   {"persistent", "%.0f", &c->persistent, 1},
+                                   {"cluster", "%.0f", &c->cluster, 1},
+                                   {"cluster_result", "%.3f", &c->cluster_result, 1},
+                                   {"split_k", "%.0f", &c->split_k, 1},
+                                   {"partial_bytes", "%.1f", &c->partial_bytes, 1},
+                                   {"split_wait", "%.0f", &c->split_wait, 1},
+                                   {"pack", "%.0f", &c->pack, 1},
+                                   {"apply", "%.0f", &c->apply, 0},
+                                   {"bandwidth_share", "%.3f", &c->bandwidth_share, 1},
+                                   {"read_c", "%.0f", &c->read_c, 1},
+                                   {"read_ahead", "%.0f", &c->read_ahead, 1},
+                                   {"read_tma", "%.0f", &c->read_tma, 1},
+                                   {"read_bytes", "%.1f", &c->read_bytes, 1},
+                                   {"read_bytes_tma", "%.1f", &c->read_bytes_tma, 1},
+                                   {"scattered_c", "%.1f", &c->scattered_c, 1},
+                                   {"lost_reuse", "%g", &c->lost_reuse, 0}};
   memcpy(list, all, sizeof all);
 }
 
