@@ -164,7 +164,8 @@ static const sgemm__calibration sgemm__h200 = {
 // clang-format on
 
 /* SGEMM__ROW_<variant>: number of a variant's row in SGEMM__H200_VARIANTS. A second row of a variant does not compile,
-   nor does a variant without one. The assertion below finds a row whose name is no variant. */
+   nor does a variant without one, nor an entry of SGEMM_ESTIMATED whose name is no variant (its enumerator is added
+   zero times). The assertion below finds a row whose name is no variant. */
 enum {
 #define SGEMM__X(name, ...) SGEMM__ROW_##name,
   SGEMM__H200_VARIANTS(SGEMM__X)
@@ -172,7 +173,7 @@ enum {
       SGEMM__ROW_COUNT
 };
 enum {
-#define SGEMM__X(name, like) SGEMM__ROW_##name = (int)SGEMM__ROW_##like,
+#define SGEMM__X(name, like) SGEMM__ROW_##name = (int)SGEMM__ROW_##like + 0 * (int)SGEMM_##name,
   SGEMM_ESTIMATED(SGEMM__X)
 #undef SGEMM__X
       SGEMM__ROW_NONE = SGEMM__ROW_COUNT
