@@ -1318,24 +1318,93 @@ static double cost_of(sgemm_variant variant, const sgemm_params *p, const sgemm_
   return sgemm__cost(&plan, &r, &q, &sgemm__h200);
 }
 
-/* A vector whose elements are consecutive costs the same with both ops, one with a larger stride more. */
+/* A vector whose elements are consecutive costs the same with both ops, one with a larger stride more: up to 8, where
+   each element takes a sector. */
 Test(selection, strides_of_vectors) {
   const sgemm_device d = h200();
   int column, stride;
   for (column = 0; column < 2; column++) {
     const sgemm_variant variant = column ? SGEMM_gemv_2x1x512_1x1 : SGEMM_gemv_1x2x512_1x1;
-    double cost[3];
-    for (stride = 0; stride < 3; stride++) { /* 0: the op with which the vector is K-major; 2: ld 7 */
+    double cost[5];
+    for (stride = 0; stride < 5; stride++) { /* 0: the op with which the vector is K-major; 2, 3, 4: ld 3, 7, 17 */
       const sgemm_op op = (stride == 0) != column ? SGEMM_N : SGEMM_T;
       sgemm_params p = sgemm_params_init(column ? SGEMM_N : op, column ? op : SGEMM_T, column ? 37 : 1, column ? 1 : 37,
                                          9001);
-      if (stride == 2)
-        *(column ? &p.ldb : &p.lda) = 7;
+      if (stride >= 2)
+        *(column ? &p.ldb : &p.lda) = stride == 2 ? 3 : stride == 3 ? 7 : 17;
       cost[stride] = cost_of(variant, &p, &d);
     }
-    cr_assert(cost[0] == cost[1] && cost[2] > cost[0], "column %d: %g, %g, %g clocks", column, cost[0], cost[1],
-              cost[2]);
+    cr_assert(cost[0] == cost[1] && cost[2] > cost[0] && cost[3] > cost[2] && cost[4] > cost[3],
+              "column %d: %g, %g, %g, %g, %g clocks", column, cost[0], cost[1], cost[2], cost[3], cost[4]);
   }
+}
+
+/* A variant's candidate for a call. */
+static sgemm__candidate candidate_of(sgemm_variant variant, const sgemm__problem *q) {
+  return sgemm__candidate_of(variant, sgemm__calibration_of(variant), q, &sgemm__h200);
+}
+
+/* With beta each block waits for C, and the SM loads it; rows of C that are not aligned cost the SM time. A plan of
+   split-K pays neither, because its partial results have aligned rows and no old C. */
+Test(selection, c_costs_work_and_wait) {
+  static const sgemm_variant variants[] = {SGEMM_direct_16x32x4_4x1, SGEMM_async_64x64x8_8x8, SGEMM_async_64x128x8_8x8,
+                                           SGEMM_splitk_8x32x128_4x4, SGEMM_tma_64x64x32_16x8};
+  const sgemm_device d = h200();
+  unsigned i;
+  int split_k;
+  for (i = 0; i < sizeof variants / sizeof *variants; i++) {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 64, 128, 256);
+    sgemm__problem q = sgemm__problem_of(&p, &d, &sgemm__h200);
+    const char *name = sgemm_variant_get(variants[i])->name;
+    const sgemm__candidate plain = candidate_of(variants[i], &q);
+    sgemm__candidate r;
+    p.ldc = 130;
+    q = sgemm__problem_of(&p, &d, &sgemm__h200);
+    r = candidate_of(variants[i], &q);
+    cr_assert(r.read_c == 0.0 && r.tile_c > 0.0, "%s", name);
+    p.beta = 0.5f;
+    q = sgemm__problem_of(&p, &d, &sgemm__h200);
+    r = candidate_of(variants[i], &q);
+    cr_assert(plain.read_c == 0.0 && plain.tile_c == 0.0 && r.read_c > 0.0 && r.tile_c > 0.0, "%s", name);
+    for (split_k = 1; split_k <= 2; split_k++) {
+      sgemm_plan plan = sgemm__plain_plan(variants[i]);
+      sgemm__candidate no_wait = r, no_work = r;
+      double cost, without_wait, without_work;
+      plan.split_k = split_k;
+      no_wait.read_c = no_work.tile_c = 0.0;
+      cost = sgemm__cost(&plan, &r, &q, &sgemm__h200);
+      without_wait = sgemm__cost(&plan, &no_wait, &q, &sgemm__h200);
+      without_work = sgemm__cost(&plan, &no_work, &q, &sgemm__h200);
+      cr_assert(split_k == 1 ? without_wait < cost && without_work < cost
+                             : without_wait == cost && without_work == cost,
+                "%s, split_k %d: %g, %g and %g clocks", name, split_k, cost, without_wait, without_work);
+    }
+  }
+}
+
+/* Each trait of the operands has its own factors. At an edge a tile loads the rows that exist. */
+Test(selection, factors_of_operands) {
+  const sgemm_device d = h200();
+  const sgemm_variant variant = SGEMM_splitk_64x64x16_8x4;
+  const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
+  sgemm_params p = sgemm_params_init(SGEMM_T, SGEMM_N, 256, 128, 512);
+  sgemm__problem q = sgemm__problem_of(&p, &d, &sgemm__h200);
+  const sgemm__candidate plain = candidate_of(variant, &q);
+  int trait;
+  for (trait = 0; trait < SGEMM__OPERAND_TRAITS; trait++) {
+    sgemm__candidate r;
+    p = sgemm_params_init(trait == SGEMM__A_K_MAJOR ? SGEMM_N : SGEMM_T, trait == SGEMM__B_K_MAJOR ? SGEMM_T : SGEMM_N,
+                          256, 128, 512);
+    p.lda += trait == SGEMM__A_UNALIGNED;
+    p.ldb += trait == SGEMM__B_UNALIGNED;
+    q = sgemm__problem_of(&p, &d, &sgemm__h200);
+    r = candidate_of(variant, &q);
+    cr_assert(fabs(r.per_k / plain.per_k - own->fma[trait][1]) < 1e-9, "trait %d: %g", trait, r.per_k / plain.per_k);
+    cr_assert(fabs(r.load / plain.load - own->load[trait][1]) < 1e-9, "trait %d: %g", trait, r.load / plain.load);
+  }
+  p = sgemm_params_init(SGEMM_T, SGEMM_N, 256, 128 - 48, 512); /* a tile of B has 16 of 64 columns */
+  q = sgemm__problem_of(&p, &d, &sgemm__h200);
+  cr_assert(fabs(candidate_of(variant, &q).load / plain.load - (2 * 256 + 4 * 80) / (2 * 256 + 4 * 128.0)) < 1e-9);
 }
 
 /* Where k is too short for a full wave of partitions, the plan of split-K has as many as k allows: one for each 1,024 k

@@ -53,9 +53,6 @@ typedef struct sgemm__problem {
   double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them; 0 if the L2 has them */
   double l2;          /* bytes of the L2 */
   double fmas;        /* clocks of all FMAs at the nominal peak */
-  double read_c;      /* clocks until a vector of C arrives; 0 if beta is 0 */
-  double read_ahead;  /* clocks until C arrives in epilogues that load eight vectors at a time; 0 if beta is 0 */
-  double read_tma;    /* the same in the stages tma and clustered */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -90,9 +87,6 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.l2 = (double)device->l2_bytes;
   q.dram = q.bytes < SGEMM__COST_L2_FULL * q.l2 ? 0.0 : q.bytes * q.dram_byte / c->bandwidth_share;
   q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
-  q.read_c = a.beta != 0.0f ? c->read_c : 0.0;
-  q.read_ahead = a.beta != 0.0f ? c->read_ahead : 0.0;
-  q.read_tma = a.beta != 0.0f ? c->read_tma : 0.0;
   q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a.batch, a.stride_a);
   q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a.batch, a.stride_b);
   q.must_pack = sgemm__pack_cost(
@@ -141,14 +135,15 @@ static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
    the rows of C are not aligned and a vector is four loads. Pipelines with 8 x 8 results per thread, those that copy
    single elements, and tma load eight vectors at a time; their code for it runs once, and it is long. A thread of
    direct loads all its vectors at a time. */
-static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q) {
+static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm__problem *q,
+                                        const sgemm__calibration *c) {
   const double vectors = v->stage == SGEMM_STAGE_direct
                              ? 1.0
                              : sgemm__larger((double)(v->TM * v->TN) / (v->V * v->slice_k), 1.0);
   const int ahead = v->copies_elements || (v->bufs > 2 && v->slice_k == 1 && v->TM * v->TN == 64);
-  return v->uses_tma ? q->read_tma
-         : ahead     ? q->read_ahead
-                     : q->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
+  return v->uses_tma ? c->read_tma
+         : ahead     ? c->read_ahead
+                     : c->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
 }
 
 /* 1 if the loads bypass shared memory and a block multiplies the k that exist, not whole k-steps: direct, and gemv with
@@ -249,7 +244,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.wave = own->wave;
   r.step = own->step;
   r.block = own->block;
-  r.read_c = q->args.beta != 0.0f ? sgemm__read_c_cost(v, q) : 0.0;
+  r.read_c = q->args.beta != 0.0f ? sgemm__read_c_cost(v, q, c) : 0.0;
   r.tile_c = (q->c_vectors ? 0.0 : own->unaligned_c * results / (r.tiles * t->results)) +
              (v->BN == 1 && q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0) +
              (q->args.beta != 0.0f ? 4.0 * results / (r.tiles * read_bytes) : 0.0);
