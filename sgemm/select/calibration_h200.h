@@ -1,7 +1,7 @@
 /* sgemm/select/calibration_h200.h: the calibration constants of the estimate, for an NVIDIA H200. The tool tune
    measures plans on a GPU, fits these constants to their times and writes the lines between BEGIN and END.
-   docs/notebook/selection.md, "Fitted to loops with fewer instructions", tells to which times these values are fitted.
-   Variants without code for sm_90a have the values of an earlier fit.
+   docs/notebook/selection.md, "Work and wait", tells to which times these values are fitted. Variants that production
+   builds have no code of sm_90a for are fitted to their estimates of before.
 
    Constants are bound to their variant by name. An entry whose name is no variant, a second entry for a variant and a
    variant without an entry do not compile. A variant that has not been measured is in SGEMM_ESTIMATED instead. */
@@ -19,7 +19,7 @@ typedef struct sgemm__calibration {
   double split_wait;      /* clocks of that kernel for each further 16 partitions, whose loads are in flight together */
   double pack;            /* clocks of the launch that packs operands, besides its bytes */
   double apply;           /* clocks of the launch that applies an epilogue, besides its bytes; not fitted */
-  double bandwidth_share; /* fraction of the nominal DRAM bandwidth that a kernel reaches */
+  double bandwidth_share; /* DRAM bandwidth over the nominal one; above 1, because the time of the SMs is added */
   double read_c;          /* clocks until a vector of C arrives, if beta is not 0 */
   double read_ahead;      /* clocks of a wave that waits for C, in epilogues that load eight vectors of it at a time */
   double read_tma;        /* clocks of a wave of tma or clustered that waits for C */

@@ -108,15 +108,15 @@ typedef struct sgemm__candidate {
   double wave;         /* clocks of a wave besides those for its k and for C */
   double step;         /* clocks between the arrivals of the tiles of consecutive k-steps, at least */
   double block;        /* clocks of an SM for a block besides its k */
-  double read_c;      /* clocks of a wave that wait for C, if beta is not 0 and partial results do not take its place */
-  double tile_c;      /* clocks of an SM for the loads of C of a tile, and for stores to unaligned or to many rows */
-  double load;        /* clocks of the loads of all tiles for each k, while all SMs load */
-  double step_bytes;  /* bytes that a block loads for each k */
-  double partial;     /* clocks of a split-K partition, or of a stream-K partial tile */
-  double slots;       /* resident block slots of the device for each tile */
-  double steps;       /* k-steps of a tile */
-  double most_blocks; /* blocks of a cluster for each tile, at most: each has the k of sgemm__min_block_k() or more, all
-                          are resident, and the blocks of the launch fill four waves at most */
+  double read_c;       /* clocks of a wave that wait for C, if beta is not 0; partial results need no C */
+  double tile_c;       /* clocks of an SM for the loads of C of a tile, and for stores to unaligned or to many rows */
+  double load;         /* clocks of the loads of all tiles for each k, while all SMs load */
+  double step_bytes;   /* bytes that a block loads for each k */
+  double partial;      /* clocks of a split-K partition, or of a stream-K partial tile */
+  double slots;        /* resident block slots of the device for each tile */
+  double steps;        /* k-steps of a tile */
+  double most_blocks; /* blocks of a cluster, at most: each has the k of sgemm__min_block_k() or more, all are resident,
+                         and the blocks of the launch fill four waves at most */
   double cluster;     /* clocks of the sum over a cluster */
   double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
   double fixed;       /* clocks of every plan besides those of SMs and memory, at least */
@@ -127,6 +127,7 @@ static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
   return (v->bufs >= 3 && !(v->uses_tma && v->cluster_split_k)) || v->stage == SGEMM_STAGE_gemv;
 }
 
+/* SGEMM__MIN_BLOCK_K() of a variant. */
 static inline double sgemm__min_block_k(const sgemm_variant_info *v) {
   return SGEMM__MIN_BLOCK_K(v->BK, v->V, v->bufs);
 }
@@ -285,8 +286,8 @@ static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__cand
    has at least one block, and at least the mean. */
 static inline double sgemm__plan_bound(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
                                        const sgemm__calibration *c) {
-  const double parts = plan->cluster_k * plan->split_k, alone = r->per_k * q->k / parts,
-               mean = r->tiles * parts * q->per_sm;
+  const double parts = plan->cluster_k * plan->split_k, mean = r->tiles * parts * q->per_sm;
+  const double alone = r->per_k * q->k / parts;
   const double sm = plan->stream_k > 1 ? sgemm__wave(mean, alone, r->wave)
                                        : sgemm__wave(sgemm__larger(mean, 1.0), alone + r->block, alone + r->wave);
   return r->fixed + sgemm__split_cost(plan, r, c) + sgemm__larger(sgemm__larger(sm, r->load * q->k), q->dram);
@@ -339,8 +340,8 @@ static inline double sgemm__busiest(double blocks, int cluster, int resident, co
 static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q) {
   const int cluster = plan->cluster_k, stream_k = plan->stream_k > 1;
   const double slots = sgemm__cluster_slots(cluster, r->v->resident, q);
-  sgemm__waves w;
   const double parts = cluster * plan->split_k, per_part = 1.0 / parts;
+  sgemm__waves w;
   w.blocks = r->tiles * parts;
   w.steps = sgemm__ceil(r->steps * per_part);
   w.k = sgemm__is_elementwise(r->v) ? sgemm__ceil(q->k * per_part) : w.steps * r->BK;
@@ -402,7 +403,7 @@ static inline double sgemm__narrow_bytes(const sgemm__waves *w, const sgemm_plan
   return sgemm__out_of_step(w, r, q) ? 4.0 * q->k * q->batch * (of_a + of_b) * w->left / r->tiles : 0.0;
 }
 
-/* Clocks that DRAM or the L2 needs for the bytes of a plan. */
+/* Clocks that DRAM needs for the bytes of a plan. */
 static inline double sgemm__memory_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
   return q->dram + sgemm__narrow_bytes(w, plan, r, q) * q->dram_byte / c->bandwidth_share;

@@ -205,8 +205,10 @@ static inline void sgemm__find_bounds(sgemm__bounds *b, sgemm_stage stage, int p
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
     const sgemm_variant_info *v = sgemm__variant_get(variant);
-    const int wanted = stage == SGEMM_STAGE_ANY ? sgemm__is_preferred(v, code_arch) == preferred : v->stage == stage;
-    if (wanted && sgemm_compiled(variant)) {
+    if (preferred && v->production == 0) /* the first and cheapest of the tests spares the others */
+      continue;
+    if ((stage == SGEMM_STAGE_ANY ? sgemm__is_preferred(v, code_arch) == preferred : v->stage == stage) &&
+        sgemm_compiled(variant)) {
       const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
       const double clocks = sgemm__lower_bound(variant, own, q, &sgemm__h200);
       if (clocks < lowest) {
