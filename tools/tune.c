@@ -484,14 +484,17 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 17 };
+enum { CONSTANTS = 20 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
                                    {"persistent", "%.0f", &c->persistent, 1},
                                    {"cluster", "%.0f", &c->cluster, 1},
+                                   {"cluster_block", "%.0f", &c->cluster_block, 1},
                                    {"cluster_result", "%.3f", &c->cluster_result, 1},
                                    {"split_k", "%.0f", &c->split_k, 1},
                                    {"partial_bytes", "%.1f", &c->partial_bytes, 1},
+                                   {"stream_k", "%.0f", &c->stream_k, 1},
+                                   {"stream_bytes", "%.1f", &c->stream_bytes, 1},
                                    {"split_wait", "%.0f", &c->split_wait, 1},
                                    {"pack", "%.0f", &c->pack, 1},
                                    {"apply", "%.0f", &c->apply, 0},
@@ -513,7 +516,7 @@ typedef struct own_constant {
 } own_constant;
 
 /* The constants of a variant, in the order of its row. */
-enum { OWN_FACTORS = 6, OWN_CONSTANTS = OWN_FACTORS + 2 * SGEMM__OPERAND_TRAITS };
+enum { OWN_FACTORS = 6, OWN_CONSTANTS = OWN_FACTORS + 4 * (SGEMM__OPERAND_STATES - 1) };
 static void list_own(sgemm__variant_calibration *c, own_constant list[OWN_CONSTANTS]) {
   const double peak_rate = 126.0; /* FMAs in a clock of an SM; all 128 lanes are never busy in all clocks */
   const own_constant first[OWN_FACTORS] = {{&c->fma_clocks, 1.0 / peak_rate, 1e9, 1},
@@ -524,10 +527,11 @@ static void list_own(sgemm__variant_calibration *c, own_constant list[OWN_CONSTA
                                            {&c->byte_clocks, 1.0 / 400.0, 1e9, 1}};
   int i;
   memcpy(list, first, sizeof first);
-  for (i = 0; i < SGEMM__OPERAND_TRAITS; i++) {
-    const own_constant fma = {&c->fma[i][1], 0.0, 10.0, 0}, load = {&c->load[i][1], 0.0, 10.0, 0};
-    list[OWN_FACTORS + i] = fma;
-    list[OWN_FACTORS + SGEMM__OPERAND_TRAITS + i] = load;
+  for (i = 0; i < OWN_CONSTANTS - OWN_FACTORS; i++) {
+    double *const factors[] = {c->fma_a, c->fma_b, c->load_a, c->load_b};
+    const int states = SGEMM__OPERAND_STATES - 1;
+    const own_constant factor = {&factors[i / states][1 + i % states], 0.0, 9.9, 0};
+    list[OWN_FACTORS + i] = factor;
   }
 }
 
@@ -563,10 +567,12 @@ static void print_calibration(const samples *s, calibration *c) {
     snprintf(text + used, sizeof text - (size_t)used, ",");
     printf("  %-9s /* %s */\n", text, list[i].name);
   }
-  printf("};\n\n"
-         "/* X([symbol] variant, rate, wave, step, block, unaligned_c, sm_bytes, then factors on the FMAs and on the "
-         "loads, each\n   for A K-major, B K-major, A unaligned, B unaligned) */\n%-119s\\\n",
-         "#define SGEMM__H200_VARIANTS(X)");
+  printf(
+      "};\n\n"
+      "/* X([symbol] variant, rate, wave, step, block, unaligned_c, sm_bytes, then factors in percent: of the FMAs by "
+      "A\n   and by B, of the loads by A and by B, each for an operand that is K-major, unaligned, both) "
+      "*/\n%-119s\\\n",
+      "#define SGEMM__H200_VARIANTS(X)");
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++)
     last = has_entry(s, (sgemm_variant)v) ? v : last;
   for (v = 0; v <= last; v++) {
@@ -579,11 +585,9 @@ static void print_calibration(const samples *s, calibration *c) {
     used = snprintf(text, sizeof text, "  X(%-30s", name);
     for (i = 0; i < OWN_CONSTANTS; i++) {
       const double value = own[i].inverse ? 1.0 / *own[i].value : *own[i].value;
-      used += snprintf(text + used, sizeof text - (size_t)used, "%s%5.*f", i > 0 ? "," : "",
-                       i >= OWN_FACTORS ? 2
-                       : value < 99.95  ? 1
-                                        : 0,
-                       value);
+      used += i >= OWN_FACTORS ? snprintf(text + used, sizeof text - (size_t)used, ",%3.0f", 100.0 * value)
+                               : snprintf(text + used, sizeof text - (size_t)used, "%s%5.*f", i > 0 ? "," : "",
+                                          value < 99.95 ? 1 : 0, value);
     }
     snprintf(text + used, sizeof text - (size_t)used, ")");
     printf("%-*s%s\n", v < last ? 119 : 0, text, v < last ? "\\" : "");

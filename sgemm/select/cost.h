@@ -39,17 +39,16 @@ static inline int sgemm__cluster_limit(const sgemm_device *device) {
 typedef struct sgemm__problem {
   sgemm__args args;
   double m, n, k, batch;
-  int c_vectors; /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
-  int traits[SGEMM__OPERAND_TRAITS]; /* 1: the operands have it */
-  double pack_a, pack_b;             /* elements of A, and of B, that packing writes */
-  double must_pack;                  /* clocks of packing the operands that tensor maps cannot describe */
-  double sms, per_sm;                /* SMs of the device; 1 / sms */
-  double idle, gpcs;                 /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
+  int c_vectors;         /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
+  int a_state, b_state;  /* states of the operands */
+  double pack_a, pack_b; /* elements of A, and of B, that packing writes */
+  double must_pack;      /* clocks of packing the operands that tensor maps cannot describe */
+  double sms, per_sm;    /* SMs of the device; 1 / sms */
+  double idle, gpcs;     /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
   int has_workspace;
-  int cluster_limit;   /* blocks of a cluster that the device runs, at most */
-  double lane;         /* 128 over the FMA lanes of an SM */
-  double partial_byte; /* clocks for each byte of partial results while all SMs store and load them */
-  double dram_byte;    /* clocks for each DRAM byte at the nominal bandwidth */
+  int cluster_limit;  /* blocks of a cluster that the device runs, at most */
+  double lane;        /* 128 over the FMA lanes of an SM */
+  double dram_byte;   /* clocks for each DRAM byte at the nominal bandwidth */
   double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them; 0 if the L2 has them */
   double l2;          /* bytes of the L2 */
   double fmas;        /* clocks of all FMAs at the nominal peak */
@@ -69,10 +68,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.n = (double)a.n;
   q.k = (double)a.k;
   q.batch = (double)a.batch;
-  q.traits[SGEMM__A_K_MAJOR] = !a.trans_a || a.lda == 1;
-  q.traits[SGEMM__B_K_MAJOR] = a.trans_b || a.ldb == 1;
-  q.traits[SGEMM__A_UNALIGNED] = a.lda % 4 != 0;
-  q.traits[SGEMM__B_UNALIGNED] = a.ldb % 4 != 0;
+  q.a_state = (!a.trans_a || a.lda == 1 ? SGEMM__K_MAJOR : 0) + (a.lda % 4 != 0 ? SGEMM__UNALIGNED : 0);
+  q.b_state = (a.trans_b || a.ldb == 1 ? SGEMM__K_MAJOR : 0) + (a.ldb % 4 != 0 ? SGEMM__UNALIGNED : 0);
   q.c_vectors = a.ldc % 4 == 0;
   q.sms = device->multiprocessors;
   q.per_sm = 1.0 / q.sms;
@@ -81,7 +78,6 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.has_workspace = p->workspace_bytes > 0;
   q.cluster_limit = sgemm__cluster_limit(device);
   q.lane = 128.0 / device->lanes;
-  q.partial_byte = q.per_sm / c->partial_bytes;
   q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
   q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
   q.l2 = (double)device->l2_bytes;
@@ -117,7 +113,7 @@ typedef struct sgemm__candidate {
   double steps;        /* k-steps of a tile */
   double most_blocks; /* blocks of a cluster, at most: each has the k of sgemm__min_block_k() or more, all are resident,
                          and the blocks of the launch fill four waves at most */
-  double cluster;     /* clocks of the sum over a cluster */
+  double cluster;     /* clocks of the sum over a cluster, besides its blocks */
   double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
   double fixed;       /* clocks of every plan besides those of SMs and memory, at least */
 } sgemm__candidate;
@@ -157,8 +153,8 @@ static inline int sgemm__is_elementwise(const sgemm_variant_info *v) {
    sectors of 32 bytes, or the rows of a narrow operand. */
 static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm__problem *q) {
   const int row = v->BN > v->BM, extent = v->BM * v->BN; /* row: B is the matrix, A the vector */
-  const double ld_a = q->traits[SGEMM__A_K_MAJOR] ? 1.0 : sgemm__smaller((double)q->args.lda, 8.0);
-  const double ld_b = q->traits[SGEMM__B_K_MAJOR] ? 1.0 : sgemm__smaller((double)q->args.ldb, 8.0);
+  const double ld_a = (q->a_state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)q->args.lda, 8.0);
+  const double ld_b = (q->b_state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)q->args.ldb, 8.0);
   const double elements = sgemm__larger(extent, row ? ld_b : ld_a) + (row ? ld_a : ld_b);
   return 4.0 * (v->stage == SGEMM_STAGE_gemv && v->V == 1 ? elements : v->BM + v->BN);
 }
@@ -171,29 +167,24 @@ static inline double sgemm__tiles_n(const sgemm__tile_sizes *t, const sgemm__pro
   return sgemm__ceil(q->n * t->per_n);
 }
 
-/* The product of a variant's factors for the traits of the operands. */
-static inline double sgemm__factor(const double factors[SGEMM__OPERAND_TRAITS][2], const sgemm__problem *q) {
-  return factors[0][q->traits[0]] * factors[1][q->traits[1]] * factors[2][q->traits[2]] * factors[3][q->traits[3]];
-}
-
 /* Clocks of an SM full of blocks for each k of a tile. */
 static inline double sgemm__per_k(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                   const sgemm__problem *q) {
-  return t->results * q->lane * own->fma_clocks * sgemm__factor(own->fma, q);
+  return t->results * q->lane * own->fma_clocks * own->fma_a[q->a_state] * own->fma_b[q->b_state];
 }
 
 /* Clocks of the loads of all tiles for each k, while all SMs load. At an edge a tile loads the rows that exist. */
 static inline double sgemm__load(double tiles_m, double tiles_n, const sgemm__variant_calibration *own,
                                  const sgemm__problem *q) {
-  return 4.0 * (q->m * tiles_n + q->n * tiles_m) * q->batch * q->per_sm * own->byte_clocks *
-         sgemm__factor(own->load, q);
+  return 4.0 * (q->m * tiles_n + q->n * tiles_m) * q->batch * q->per_sm * own->byte_clocks * own->load_a[q->a_state] *
+         own->load_b[q->b_state];
 }
 
 /* Clocks of a split-K partition, or of a stream-K partial tile, which is stored and loaded; and of the sum over a
-   cluster. */
+   cluster, besides its blocks. */
 static inline double sgemm__partial_cost(const sgemm_variant_info *v, const sgemm__tile_sizes *t,
-                                         const sgemm__problem *q) {
-  return (v->uses_tma ? t->results : q->m * q->n * q->batch) * 8.0 * q->partial_byte;
+                                         const sgemm__problem *q, const sgemm__calibration *c) {
+  return 8.0 * q->per_sm * (v->uses_tma ? t->results / c->stream_bytes : q->m * q->n * q->batch / c->partial_bytes);
 }
 static inline double sgemm__cluster_cost(const sgemm__tile_sizes *t, const sgemm__calibration *c) {
   return c->cluster + c->cluster_result * t->results;
@@ -205,8 +196,9 @@ static inline double sgemm__wave(double n, double work, double wait) { return sq
 /* Clocks of the cheapest sum over blocks that divide k: over a cluster, or by a second kernel, with workspace. */
 static inline double sgemm__least_sum(const sgemm_variant_info *v, const sgemm__tile_sizes *t, const sgemm__problem *q,
                                       const sgemm__calibration *c) {
-  const double never = 1e300, in_cluster = v->cluster_split_k ? sgemm__cluster_cost(t, c) : never;
-  const double by_kernel = q->has_workspace && sgemm__can_split_k(v) ? c->split_k + 2.0 * sgemm__partial_cost(v, t, q)
+  const double never = 1e300, second = v->uses_tma ? c->stream_k : c->split_k;
+  const double in_cluster = v->cluster_split_k ? sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block : never;
+  const double by_kernel = q->has_workspace && sgemm__can_split_k(v) ? second + 2.0 * sgemm__partial_cost(v, t, q, c)
                                                                      : never;
   return sgemm__smaller(in_cluster, by_kernel);
 }
@@ -251,7 +243,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
              (q->args.beta != 0.0f ? 4.0 * results / (r.tiles * read_bytes) : 0.0);
   r.step_bytes = sgemm__step_bytes(v, q);
   r.load = sgemm__load(tiles_m, tiles_n, own, q) * r.step_bytes / t->bytes;
-  r.partial = sgemm__partial_cost(v, t, q);
+  r.partial = sgemm__partial_cost(v, t, q, c);
   r.slots = q->sms * r.resident / r.tiles;
   r.steps = sgemm__ceil(q->k / r.BK);
   r.most_blocks = !v->cluster_split_k ? 1.0
@@ -277,9 +269,10 @@ static inline int sgemm__summed_parts(const sgemm_plan *plan) {
    split-K partitions applies the epilogue too; it waits for memory once for each 16 partitions. */
 static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
   const int parts = sgemm__summed_parts(plan), more_waits = (plan->split_k - 1) / 16;
-  const double in_cluster = plan->cluster_k > 1 ? r->cluster : 0.0, apply = plan->split_k == 1 ? r->apply : 0.0;
+  const double in_cluster = plan->cluster_k > 1 ? r->cluster + plan->cluster_k * c->cluster_block : 0.0;
+  const double apply = plan->split_k == 1 ? r->apply : 0.0, second = plan->stream_k > 1 ? c->stream_k : c->split_k;
   return parts <= 1 ? in_cluster + apply
-                    : in_cluster + apply + c->split_k + parts * r->partial + more_waits * c->split_wait;
+                    : in_cluster + apply + second + parts * r->partial + more_waits * c->split_wait;
 }
 
 /* Lower bound of the clocks of a plan, which costs less to compute than the estimate. Without stream-K the busiest SM
@@ -398,8 +391,8 @@ static inline int sgemm__out_of_step(const sgemm__waves *w, const sgemm__candida
    a tile of 32 rows or columns of an MN-major operand uses half of them (docs/notebook/stream_k.md, "Narrow tiles"). */
 static inline double sgemm__narrow_bytes(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                          const sgemm__problem *q) {
-  const double of_a = r->v->BM == 32 && !q->traits[SGEMM__A_K_MAJOR] && !plan->repack_a ? q->m : 0.0;
-  const double of_b = r->v->BN == 32 && !q->traits[SGEMM__B_K_MAJOR] && !plan->repack_b ? q->n : 0.0;
+  const double of_a = r->v->BM == 32 && !(q->a_state & SGEMM__K_MAJOR) && !plan->repack_a ? q->m : 0.0;
+  const double of_b = r->v->BN == 32 && !(q->b_state & SGEMM__K_MAJOR) && !plan->repack_b ? q->n : 0.0;
   return sgemm__out_of_step(w, r, q) ? 4.0 * q->k * q->batch * (of_a + of_b) * w->left / r->tiles : 0.0;
 }
 
