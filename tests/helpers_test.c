@@ -1320,8 +1320,8 @@ static double cost_of(sgemm_variant variant, const sgemm_params *p, const sgemm_
   return sgemm__cost(&plan, &r, &q, &sgemm__h200);
 }
 
-/* A vector whose elements are consecutive costs the same with both ops. With the other op a larger stride costs more, up
-   to 8, where each element takes a sector. */
+/* A vector whose elements are consecutive costs the same with both ops. With the other op a larger stride costs more,
+   up to 8, where each element takes a sector. */
 Test(selection, strides_of_vectors) {
   const sgemm_device d = h200();
   int column, stride;
