@@ -234,32 +234,33 @@ Test(calibration, each_variant_has_a_rate) {
 
 /* A row sets the constants of the variant that it names, in whatever order the two tables are. */
 Test(calibration, bound_by_name) {
-#define ROW(variant, rate, wave, ...) {SGEMM_##variant, "sgemm_" #variant, rate, wave},
+#define ROW(variant, ...) {SGEMM_##variant, "sgemm_" #variant, {__VA_ARGS__}},
   static const struct {
     int variant;
     const char *name;
-    double rate, wave;
-  } rows[] = {SGEMM__H200_VARIANTS(ROW)};
+    double columns[18];
+  } rows[] = {SGEMM__H200_VARIANTS(ROW)}, tensor[] = {SGEMM__H200_TENSOR_VARIANTS(ROW)};
 #undef ROW
-#define ROW(variant, k_block, overhead) {SGEMM_##variant, "sgemm_" #variant, k_block, overhead},
-  static const struct {
-    int variant;
-    const char *name;
-    double k_block, overhead;
-  } tensor[] = {SGEMM__H200_TENSOR_VARIANTS(ROW)};
-#undef ROW
+  const int states = SGEMM__OPERAND_STATES - 1;
   unsigned i;
+  int column;
   for (i = 0; i < sizeof rows / sizeof *rows; i++) {
     const sgemm_variant v = (sgemm_variant)rows[i].variant;
     const sgemm__variant_calibration *c = sgemm__calibration_of(v);
+    const double *const factors[] = {c->fma_a, c->fma_b, c->load_a, c->load_b}, *row = rows[i].columns;
     cr_assert_str_eq(sgemm_variant_get(v)->name, rows[i].name);
-    cr_assert(c->fma_clocks == 1.0 / rows[i].rate && c->wave == rows[i].wave, "%s", rows[i].name);
+    cr_assert(c->fma_clocks == 1.0 / row[0] && c->wave == row[1] && c->step == row[2] && c->block == row[3] &&
+                  c->unaligned_c == row[4] && c->byte_clocks == 1.0 / row[5],
+              "%s", rows[i].name);
+    for (column = 0; column < 4 * states; column++)
+      cr_assert(factors[column / states][1 + column % states] == row[6 + column] / 100.0, "%s, factor %d", rows[i].name,
+                column);
   }
   for (i = 0; i < sizeof tensor / sizeof *tensor; i++) {
     const sgemm_tensor_variant v = (sgemm_tensor_variant)tensor[i].variant;
     const sgemm__tensor_calibration c = sgemm__tensor_calibration_of(v);
     cr_assert_str_eq(sgemm_tensor_variant_get(v)->name, tensor[i].name);
-    cr_assert(c.k_block == tensor[i].k_block && c.overhead == tensor[i].overhead, "%s", tensor[i].name);
+    cr_assert(c.k_block == tensor[i].columns[0] && c.overhead == tensor[i].columns[1], "%s", tensor[i].name);
   }
 }
 
@@ -569,7 +570,7 @@ Test(selection, finds_the_lowest_estimate) {
       const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, own, &q, &sgemm__h200);
       sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
       for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(r.v, d->code_arch); number++) {
-        const int exists = sgemm__numbered_plan(number, &r, &p, &q, &plan);
+        const int exists = sgemm__numbered_plan(number, &r, &q, &plan);
         if (exists > 0 && sgemm__possible(&plan, d)) {
           double cost;
           sgemm__decide_repack(&plan, &q.args, INT64_MAX);
@@ -1431,7 +1432,7 @@ Test(selection, partitions_of_a_short_k) {
     q = sgemm__problem_of(&p, &d, &sgemm__h200);
     r = sgemm__candidate_of(variant, own, &q, &sgemm__h200);
     for (number = 0; number < SGEMM__PLAN_NUMBERS; number++)
-      if (sgemm__numbered_plan(number, &r, &p, &q, &plan) > 0 && plan.cluster_k == 1 && plan.split_k > 1)
+      if (sgemm__numbered_plan(number, &r, &q, &plan) > 0 && plan.cluster_k == 1 && plan.split_k > 1)
         partitions += plan.split_k;
     cr_assert(partitions == cases[i][1], "k %lld: %lld partitions", (long long)cases[i][0], (long long)partitions);
   }

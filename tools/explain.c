@@ -165,7 +165,7 @@ static int list_candidates(const options *o, const sgemm__problem *q, candidate 
     if (!sgemm_compiled((sgemm_variant)v) || !sgemm__is_preferred(r.v, d->code_arch))
       continue;
     for (number = 0; number < SGEMM__PLAN_NUMBERS && found >= 0; number++) {
-      found = sgemm__numbered_plan(number, &r, &o->p, q, &plan);
+      found = sgemm__numbered_plan(number, &r, q, &plan);
       if (found <= 0 || !sgemm__possible(&plan, d))
         continue;
       if (number == 2 && r.v->uses_tma && plan.stream_k == d->multiprocessors * r.v->resident)

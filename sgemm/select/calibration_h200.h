@@ -1,7 +1,7 @@
 /* sgemm/select/calibration_h200.h: the calibration constants of the estimate, for an NVIDIA H200. The tool tune
    measures plans on a GPU, fits these constants to their times and writes the lines between BEGIN and END.
-   docs/notebook/selection.md, "Work and wait", tells to which times these values are fitted. Variants that production
-   builds have no code of sm_90a for are fitted to their estimates of before.
+   docs/notebook/selection.md, "Work and wait", tells to which times these values are fitted. Variants of no
+   production build for sm_90a have constants that repeat the estimates of an earlier fit.
 
    Constants are bound to their variant by name. An entry whose name is no variant, a second entry for a variant and a
    variant without an entry do not compile. A variant that has not been measured is in SGEMM_ESTIMATED instead. */

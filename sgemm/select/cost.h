@@ -45,10 +45,10 @@ typedef struct sgemm__problem {
   double must_pack;      /* clocks of packing the operands that tensor maps cannot describe */
   double sms, per_sm;    /* SMs of the device; 1 / sms */
   double idle, gpcs;     /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
-  int has_workspace;
-  int cluster_limit;  /* blocks of a cluster that the device runs, at most */
-  double lane;        /* 128 over the FMA lanes of an SM */
-  double dram_byte;   /* clocks for each DRAM byte at the nominal bandwidth */
+  int has_workspace;     /* 1: the call has workspace, so that a second kernel can sum partial results */
+  int cluster_limit;     /* blocks of a cluster that the device runs, at most */
+  double lane;           /* 128 over the FMA lanes of an SM */
+  double dram_byte;      /* clocks for each DRAM byte at the nominal bandwidth */
   double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them; 0 if the L2 has them */
   double l2;          /* bytes of the L2 */
   double fmas;        /* clocks of all FMAs at the nominal peak */
@@ -190,6 +190,12 @@ static inline double sgemm__cluster_cost(const sgemm__tile_sizes *t, const sgemm
   return c->cluster + c->cluster_result * t->results;
 }
 
+/* Clocks of every plan of a variant besides those of SMs and memory, at least. */
+static inline double sgemm__fixed_cost(const sgemm_variant_info *v, const sgemm__problem *q,
+                                       const sgemm__calibration *c) {
+  return c->launch + (v->uses_tma ? q->must_pack + c->persistent : 0.0);
+}
+
 /* Clocks of a wave with n blocks on an SM: the SM works on all of them, and each waits for its tiles and for C. */
 static inline double sgemm__wave(double n, double work, double wait) { return sqrt(n * n * work * work + wait * wait); }
 
@@ -216,7 +222,7 @@ static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__vari
   const double work = (tile + own->block) * sgemm__ceil(on_sm), wait = tile + own->wave;
   const double alone = sqrt(work * work + wait * wait + memory2), sum = sgemm__least_sum(v, t, q, c);
   const double busy = (tile + (v->uses_tma ? 0.0 : 2.0 * own->block)) * on_sm; /* stream-K blocks are persistent */
-  return c->launch + (v->uses_tma ? q->must_pack + c->persistent : 0.0) +
+  return sgemm__fixed_cost(v, q, c) +
          (sum >= alone || q->k < t->least_k
               ? alone
               : sgemm__smaller(alone, sum + sqrt(busy * busy + own->wave * own->wave + memory2)));
@@ -251,7 +257,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
                                                        sgemm__smaller(q->k / sgemm__min_block_k(v), 4.0 * r.slots));
   r.cluster = sgemm__cluster_cost(t, c);
   r.apply = q->args.applies_epilogue && !sgemm__fuses(v, &q->args) ? sgemm__apply_cost(q, c) : 0.0;
-  r.fixed = c->launch + (v->uses_tma ? q->must_pack + c->persistent : 0.0);
+  r.fixed = sgemm__fixed_cost(v, q, c);
   return r;
 }
 

@@ -129,8 +129,8 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
    partitions (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no
    plan of this number, -1 if there is none of a greater number either. */
 enum { SGEMM__PLAN_NUMBERS = 10 };
-static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm_params *p,
-                                       const sgemm__problem *q, sgemm_plan *plan) {
+static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm__problem *q,
+                                       sgemm_plan *plan) {
   static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
   const int split_k_limit = 128, waves = number <= 2 ? number : 0;
   plan->cluster_k = clusters[number];
@@ -140,7 +140,7 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
     return -1;
   if (waves == 0)
     return 1;
-  if (p->workspace_bytes <= 0)
+  if (!q->has_workspace)
     return 0; /* partial results need workspace */
   if (r->v->uses_tma && sgemm__can_split_k(r->v)) {
     const int slots = (int)(q->sms * r->v->resident);
@@ -165,7 +165,7 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
   for (number = 0; number < SGEMM__PLAN_NUMBERS; number++) {
-    const int found = sgemm__numbered_plan(number, &r, p, q, &plan);
+    const int found = sgemm__numbered_plan(number, &r, q, &plan);
     if (found < 0)
       return;
     if (found)
