@@ -50,7 +50,8 @@
        writes nothing, and all pointers may be NULL.
      - NaN and Inf propagate as through a plain dot product over k = 0, 1, 2, ...
      - Every launch goes to the caller's stream. Nothing synchronises, so calls can be captured in a graph. Nothing
-       allocates, but for the workspace of SGEMM_WORKSPACE_AUTO, which is allocated and freed in stream order.
+       allocates, but for the workspace of SGEMM_WORKSPACE_AUTO, which is allocated and freed in stream order. For
+       sgemm_tune() alone none of this holds.
      - A call gives the same bits each time; with SGEMM_WORKSPACE_AUTO, if its memory can be had each time. Within one
        plan a row's bits depend on neither m nor the batch count, unless stream_k is on. sgemm_run_variant() chooses
        cluster_k by k and the device alone.
@@ -116,6 +117,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_PLAN,           "the plan is NULL, or does not fit the variant, the device or the operands")           \
   X(SGEMM_ERROR_DEVICE,         "device is NULL")                                                                      \
   X(SGEMM_ERROR_LAUNCHES,       "count is NULL, or launches is NULL with a capacity")                                  \
+  X(SGEMM_ERROR_CANDIDATES,     "count of candidates is not 1 to 64 (SGEMM_MAX_CANDIDATES)")                           \
   X(SGEMM_ERROR_WHICH,          "which is neither 'A' nor 'B'")                                                        \
   X(SGEMM_ERROR_REDUCTION,      "reduction is NULL, or not in SGEMM_REDUCTIONS")                                       \
   X(SGEMM_ERROR_AXIS,           "axis is neither rows (0) nor columns (1)")                                            \
@@ -165,6 +167,7 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
                                 "beyond the integers of its kernel")                                                   \
   X(SGEMM_ERROR_TENSOR_MAP,     "the plan needs tensor maps, and encode is NULL or returned an error")                 \
   X(SGEMM_ERROR_CAPACITY,       "capacity is smaller than the number of launches, which *count has")                   \
+  X(SGEMM_ERROR_SCRATCH,        "device memory that takes the place of the results could not be allocated")            \
   X(SGEMM_ERROR_UNAVAILABLE,    "CPU model: kernel resources and devices other than 0 are not available; "             \
                                 "SGEMM_HOST_ONLY: there is no device")                                                 \
   X(SGEMM_ERROR_MEMORY,         "CPU model: memory or a host thread for the fibers could not be allocated")            \
@@ -409,6 +412,9 @@ typedef struct sgemm_plan {
   int slices_m, slices_n, slices_k; /* tensor: number of slices; 1 or 0: off; column-major: slices_m is of n */
 } sgemm_plan;
 
+/* Plans that sgemm_tune() times in a call, at most. */
+enum { SGEMM_MAX_CANDIDATES = 64 };
+
 /* One launch of a plan, for programs that launch kernels themselves: with the driver API, and kernels that NVRTC has
    compiled. The parameter i for kernelParams of cuLaunchKernelEx() is arguments + argument_offset[i]. As one buffer
    (CU_LAUNCH_PARAM_BUFFER_POINTER) the arguments cannot pass: the driver places tensor maps at other offsets. */
@@ -487,6 +493,26 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
 
 /* Estimated microseconds of a plan that the device can run for p; the constants are those of an H200. 0: no plan. */
 double sgemm_plan_estimate(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device);
+
+/* Writes the plans for p on a device that fit p's workspace to plans[0], plans[1], ..., at most `capacity` of them, and
+   their estimated microseconds to microseconds[]. Returns their number; 0 if no plan fits. The first is the plan of
+   sgemm_select(p, SGEMM_STAGE_ANY, device). The others follow by their estimates, the shortest first. In a tensor mode
+   strict plans are among them, and plans with slices are not, but for the first. Queries no device, checks no
+   argument. */
+int sgemm_candidates(const sgemm_params *p, const sgemm_device *device, sgemm_plan *plans, double *microseconds,
+                     int capacity);
+
+/* Times the first `count` plans of sgemm_candidates() on the current device, with p's operands, and writes the fastest
+   to *plan, for sgemm_run_plan(), and the microseconds of a run to *microseconds, which may be NULL. 8 candidates leave
+   hardly any plan that is faster (docs/notebook/selection.md, "Timed candidates").
+     This call blocks the host: it waits for the work of the stream, and runs each plan 2 to 385 times. The runs are
+   L2-warm, in a graph, on a stream of their own. They write to memory that the call allocates, not to C, D and aux, and
+   to p's workspace or, with SGEMM_WORKSPACE_AUTO, to one that the call allocates. A plan whose workspace cannot be
+   allocated is left out. The call may write another plan each time, and the results have other bits then.
+     Errors: SGEMM_ERROR_PARAMS; SGEMM_ERROR_PLAN for a plan that is NULL; SGEMM_ERROR_CANDIDATES; those of sgemm_run();
+   SGEMM_ERROR_SCRATCH; SGEMM_ERROR_CUDA + 900 (cudaErrorStreamCaptureUnsupported) for a stream that is being
+   captured. */
+sgemm_status sgemm_tune(const sgemm_params *p, int count, sgemm_plan *plan, double *microseconds, sgemm_stream stream);
 
 /* Writes to *bytes the workspace of the plan that sgemm_run() would select for p on the current device without a limit
    on the workspace; 0 if this plan needs none. With less, sgemm_run() selects the best plan that fits, in a tensor mode

@@ -632,6 +632,8 @@ typedef struct fake_sgemm_record {
   sgemm_params p;
   sgemm_stream stream;
   sgemm_status status;
+  int tunes, by_plan, tuned_split_k, ran_split_k;
+  sgemm_status tune_status, plan_status;
 } fake_sgemm_record;
 
 typedef struct fake_device_record {
@@ -746,6 +748,50 @@ static void test_strict_fallback(void) {
   fill_c();
   below()->status = SGEMM_ERROR_GRID;
   PASSES(cublasSgemm_v2, handle_with(0, 0, 0, 0), N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+}
+
+/* The first call of a kind is tuned, and each runs by the plan of its kind. A call of another leading dimension,
+   alignment or beta is of another kind; with another C it is not. With SGEMM_CUBLAS_TUNE=1, over the stand-in. */
+static void test_tuned(void) {
+  const cublasHandle_t h = handle_with(0, 0, 0, 0);
+  fake_sgemm_record *s = below();
+  int i;
+  s->tuned_split_k = 7;
+  for (i = 1; i <= 3; i++) {
+    TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, i == 3 ? C + 1 : C, 10);
+    EXPECT(s->tunes == 1 && s->by_plan == i && s->runs == 0 && s->ran_split_k == 7, "%d tuned, %d by the plan, %d not",
+           s->tunes, s->by_plan, s->runs);
+  }
+  s->tuned_split_k = 9;
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 12, B, 9, &two, C, 10);
+  EXPECT(s->tunes == 2 && s->ran_split_k == 9, "another lda: %d tuned", s->tunes);
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A + 1, 8, B, 9, &two, C, 10);
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &zero, C, 10);
+  EXPECT(s->tunes == 4, "another alignment, another beta: %d tuned", s->tunes);
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(s->tunes == 4 && s->ran_split_k == 7, "the first kind again: %d tuned, split_k %d", s->tunes, s->ran_split_k);
+
+  /* A stream that is being captured: the call is tuned later. Another error: it is not tuned again. */
+  s->by_plan = s->tunes = 0;
+  s->tune_status = (sgemm_status)(SGEMM_ERROR_CUDA + 900);
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 8, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(s->tunes == 1 && s->by_plan == 0 && s->runs == 1, "captured: %d by the plan", s->by_plan);
+  s->tune_status = SGEMM_SUCCESS;
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 8, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(s->tunes == 2 && s->by_plan == 1 && s->runs == 1, "captured no more: %d tuned", s->tunes);
+  s->tune_status = SGEMM_ERROR_SCRATCH;
+  for (i = 0; i < 2; i++)
+    TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 9, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(s->tunes == 3 && s->by_plan == 1 && s->runs == 3, "no memory: %d tuned", s->tunes);
+
+  /* No memory for the workspace of the plan: the call runs without it. Another error is that of the call. */
+  s->plan_status = SGEMM_ERROR_WORKSPACE;
+  TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
+  EXPECT(s->runs == 4, "no workspace: %d runs", s->runs);
+  s->plan_status = (sgemm_status)(SGEMM_ERROR_CUDA + 700);
+  EXPECT(cublasSgemm_v2(h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10) == CUBLAS_STATUS_EXECUTION_FAILED &&
+             s->runs == 4,
+         "%d runs", s->runs);
 }
 
 /* Calls for the report, over the stand-in and with SGEMM_CUBLAS_MODE=tensor. */
@@ -891,6 +937,7 @@ int main(int argc, char **argv) {
                {"fallback", test_fallback},
                {"strict_fallback", test_strict_fallback},
                {"epilogue_fallback", test_epilogue_fallback},
+               {"tuned", test_tuned},
                {"report", test_report},
                {"times", test_times},
                {"negative", test_negative},

@@ -7,7 +7,7 @@ adapter=$(realpath "$1") cuda_adapter=${2:+$(realpath "$2")}
 
 cd "$work"
 strict=(-Wall -Wextra -Werror -I"$root")
-sources=("$root"/adapters/{common/environment,cublas/{adapter,lt,real,report,settings,times}}.c)
+sources=("$root"/adapters/{common/environment,cublas/{adapter,lt,real,report,settings,times,tuned}}.c)
 
 # ---- Programs --------------------------------------------------------------------------------------------------------
 
@@ -55,6 +55,9 @@ for case in products vectors bias handles arguments types lt_attributes lt_layou
   check "preloaded: $case" preloaded ./program $case
 done
 check "preloaded: off" env SGEMM_CUBLAS_MODE=off LD_PRELOAD="$adapter" ./program off
+for case in products bias threads; do
+  check "preloaded: $case, tuned" env SGEMM_CUBLAS_TUNE=1 LD_PRELOAD="$adapter" ./program $case
+done
 for mode in tensor full; do
   for case in products bias; do
     check "preloaded: $case, $mode" env SGEMM_CUBLAS_MODE=$mode LD_PRELOAD="$adapter" ./program $case
@@ -226,6 +229,8 @@ check "stream and mode" env SGEMM_CUBLAS_MODE=tensor LD_PRELOAD="$work/stub.so" 
 check "errors, tensor" env SGEMM_CUBLAS_MODE=tensor LD_PRELOAD="$work/stub.so" ./program fallback
 check "errors, strict" over_stub ./program strict_fallback
 check "errors with an epilogue" over_stub ./program epilogue_fallback
+tuned() { SGEMM_CUBLAS_TUNE=1 over_stub ./program tuned; }
+check "tuned calls" tuned
 
 # ---- The environment -------------------------------------------------------------------------------------------------
 

@@ -874,3 +874,39 @@ Test(workspace_auto, refusals) {
   cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "C was written");
   problem_free(&q);
 }
+
+/* ---- sgemm_tune() ------------------------------------------------------------------------------------------------ */
+
+/* A tuned plan computes the call, in the caller's workspace, in that of SGEMM_WORKSPACE_AUTO, and in none. Tuning
+   writes neither C nor its padding, though beta is not 0. */
+Test(tuned, plans_compute_and_c_stays) {
+  static const int64_t workspaces[] = {1 << 20, SGEMM_WORKSPACE_AUTO, 0};
+  unsigned i;
+  int mode;
+  need_backend();
+  for (i = 0; i < sizeof workspaces / sizeof *workspaces; i++)
+    for (mode = SGEMM_STRICT; mode <= SGEMM_TENSOR_FULL; mode++) {
+      problem q = problem_of(SGEMM_VARIANT_NONE, N, T, 70, 90, 300, ROUNDING);
+      sgemm_plan plan;
+      sgemm_params p;
+      double us = -1.0;
+      q.p.mode = mode;
+      q.p.beta = 0.5f;
+      q.p.batch = 2;
+      q.p.ldc += PRIME;
+      q.p.workspace_bytes = workspaces[i] > 0 ? workspaces[i] : 0;
+      problem_make(&q);
+      CHECK(problem_upload(&q));
+      p = q.p;
+      if (workspaces[i] == SGEMM_WORKSPACE_AUTO)
+        p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
+      cr_assert(sgemm_tune(&p, 6, &plan, &us, NULL) == SGEMM_SUCCESS && us >= 0.0);
+      CHECK(problem_download(&q));
+      cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "C was written");
+      cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS);
+      CHECK(problem_download(&q));
+      CHECK(problem_check(&q));
+      problem_free(&q);
+    }
+  cr_assert(sgemm_release_workspaces() == SGEMM_SUCCESS);
+}

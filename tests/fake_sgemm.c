@@ -9,6 +9,10 @@ typedef struct fake_sgemm_record {
   sgemm_params p;
   sgemm_stream stream;
   sgemm_status status; /* of the next calls */
+  int tunes, by_plan;  /* calls of sgemm_tune() and of sgemm_run_plan() */
+  int tuned_split_k;   /* in the plans of sgemm_tune() */
+  int ran_split_k;     /* in the last plan that ran */
+  sgemm_status tune_status, plan_status;
 } fake_sgemm_record;
 fake_sgemm_record fake_sgemm;
 
@@ -19,6 +23,26 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
   fake_sgemm.stream = stream;
   fake_device_us(200.0);
   return fake_sgemm.status;
+}
+
+sgemm_status sgemm_tune(const sgemm_params *p, int count, sgemm_plan *plan, double *microseconds, sgemm_stream stream) {
+  sgemm_device device = {0};
+  (void)count, (void)microseconds, (void)stream;
+  fake_sgemm.tunes++;
+  if (fake_sgemm.tune_status == SGEMM_SUCCESS) {
+    *plan = sgemm_select(p, SGEMM_STAGE_ANY, &device);
+    plan->split_k = fake_sgemm.tuned_split_k;
+  }
+  return fake_sgemm.tune_status;
+}
+
+sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {
+  fake_sgemm.by_plan++;
+  fake_sgemm.ran_split_k = plan->split_k;
+  fake_sgemm.p = *p;
+  fake_sgemm.stream = stream;
+  fake_device_us(200.0);
+  return fake_sgemm.plan_status;
 }
 
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {

@@ -216,6 +216,25 @@ Test(streams, workspaces_from_the_pool) {
   problem_free(&q);
 }
 
+/* A stream that is being captured cannot be tuned on. The capture goes on, and so does that of another stream. */
+Test(streams, tuning_beside_captures) {
+  problem q = problem_of(SGEMM_VARIANT_NONE, SGEMM_N, SGEMM_N, 70, 80, 90, EXACT);
+  const sgemm_stream stream = (need_backend(), schedule(1)), other = schedule(2);
+  sgemm_plan plan = sgemm_variant_plan(SGEMM_VARIANT_NONE, &q.p);
+  cudaGraph_t graph = NULL;
+  double us = 0.0;
+  problem_make(&q);
+  CHECK(problem_upload(&q));
+  CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  cr_assert(sgemm_cuda_error(sgemm_tune(&q.p, 4, &plan, &us, stream)) == cudaErrorStreamCaptureUnsupported);
+  cr_assert(plan.variant == SGEMM_VARIANT_NONE && us == 0.0);
+  cr_assert(sgemm_tune(&q.p, 4, &plan, &us, other) == SGEMM_SUCCESS && us > 0.0);
+  cr_assert(sgemm_run_plan(&plan, &q.p, stream) == SGEMM_SUCCESS);
+  CUDA(cudaStreamEndCapture(stream, &graph));
+  CUDA(cudaGraphDestroy(graph));
+  problem_free(&q);
+}
+
 typedef struct worker {
   int stream;
   problem q;

@@ -140,51 +140,12 @@ static int parse(options *o, int argc, char **argv) {
 
 /* ---- The plans --------------------------------------------------------------------------------------------------- */
 
-typedef struct candidate {
-  sgemm_plan plan;
-  sgemm__candidate r;
-  double clocks;
-} candidate;
-
 enum { CANDIDATES_MOST = SGEMM_VARIANT_COUNT * SGEMM__PLAN_NUMBERS };
 
-static int by_clocks(const void *a, const void *b) {
-  const double x = ((const candidate *)a)->clocks, y = ((const candidate *)b)->clocks;
-  return (x > y) - (x < y);
-}
-
-/* The strict plans that the selection considers and that fit the workspace, sorted. Returns their number. */
-static int list_candidates(const options *o, const sgemm__problem *q, candidate *all) {
-  const sgemm_device *d = &o->device;
-  int v, number, count = 0;
-  for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
-    const sgemm__variant_calibration *own = sgemm__calibration_of((sgemm_variant)v);
-    const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, own, q, &sgemm__h200);
-    sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
-    int found = 1;
-    if (!sgemm_compiled((sgemm_variant)v) || !sgemm__is_preferred(r.v, d->code_arch))
-      continue;
-    for (number = 0; number < SGEMM__PLAN_NUMBERS && found >= 0; number++) {
-      found = sgemm__numbered_plan(number, &r, q, &plan);
-      if (found <= 0 || !sgemm__possible(&plan, d))
-        continue;
-      if (number == 2 && r.v->uses_tma && plan.stream_k == d->multiprocessors * r.v->resident)
-        continue; /* the plan before */
-      sgemm__decide_repack(&plan, &q->args, o->p.workspace_bytes);
-      if (sgemm_plan_workspace(&plan, &o->p) > o->p.workspace_bytes)
-        continue;
-      all[count].plan = plan;
-      all[count].r = r;
-      all[count++].clocks = sgemm_plan_estimate(&plan, &o->p, d) * d->clock_mhz;
-    }
-  }
-  qsort(all, (size_t)count, sizeof *all, by_clocks);
-  return count;
-}
-
-static void print_candidate(const options *o, const sgemm__problem *q, const candidate *c) {
-  const sgemm_plan *plan = &c->plan;
-  const sgemm__waves w = sgemm__waves_of(plan, &c->r, q);
+static void print_candidate(const options *o, const sgemm__problem *q, const sgemm_plan *plan, double us) {
+  const sgemm__variant_calibration *own = sgemm__calibration_of(plan->variant);
+  const sgemm__candidate r = sgemm__candidate_of(plan->variant, own, q, &sgemm__h200);
+  const sgemm__waves w = sgemm__waves_of(plan, &r, q);
   const double mhz = o->device.clock_mhz;
   const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
   char fields[64];
@@ -199,19 +160,20 @@ static void print_candidate(const options *o, const sgemm__problem *q, const can
   if (plan->repack_a || plan->repack_b)
     snprintf(fields + used, sizeof fields - (size_t)used, " packs %s%s", plan->repack_a ? "A" : "",
              plan->repack_b ? "B" : "");
-  printf("%10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %8.1f %10.1f %8.2f %8.1f  %s%s\n", c->clocks / mhz,
-         sgemm__sm_time(&w, plan, &c->r) / mhz, sgemm__load_time(&w, plan, &c->r) / mhz,
-         sgemm__memory_time(&w, plan, &c->r, q, &sgemm__h200) / mhz,
-         sgemm__lost_reuse(&w, plan, &c->r, q, &sgemm__h200) / mhz,
-         (sgemm__split_cost(plan, &c->r, &sgemm__h200) + (w.units - 1.0) * w.left * c->r.partial) / mhz,
-         sgemm__pack_cost(pack, q->dram_byte, &sgemm__h200) / mhz, sgemm__power_bound(&w, plan, &c->r, q) / mhz,
-         w.blocks / w.wave, (double)sgemm_plan_workspace(plan, &o->p) / 1048576.0, c->r.v->name + strlen("sgemm_"),
-         fields);
+  printf(
+      "%10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %8.1f %10.1f %8.2f %8.1f  %s%s\n", us,
+      sgemm__sm_time(&w, plan, &r) / mhz, sgemm__load_time(&w, plan, &r) / mhz,
+      sgemm__memory_time(&w, plan, &r, q, &sgemm__h200) / mhz, sgemm__lost_reuse(&w, plan, &r, q, &sgemm__h200) / mhz,
+      (sgemm__split_cost(plan, &r, &sgemm__h200) + (w.units - 1.0) * w.left * r.partial) / mhz,
+      sgemm__pack_cost(pack, q->dram_byte, &sgemm__h200) / mhz, sgemm__power_bound(&w, plan, &r, q) / mhz,
+      w.blocks / w.wave, (double)sgemm_plan_workspace(plan, &o->p) / 1048576.0, r.v->name + strlen("sgemm_"), fields);
 }
 
 int main(int argc, char **argv) {
-  static candidate all[CANDIDATES_MOST];
+  static sgemm_plan plans[CANDIDATES_MOST];
+  static double us[CANDIDATES_MOST];
   options o;
+  sgemm_params strict;
   sgemm__problem q;
   sgemm_plan selected;
   char line[400];
@@ -221,11 +183,13 @@ int main(int argc, char **argv) {
   q = sgemm__problem_of(&o.p, &o.device, &sgemm__h200);
   selected = sgemm_select(&o.p, SGEMM_STAGE_ANY, &o.device);
   sgemm_plan_describe(&selected, &o.p, &o.device, line, sizeof line);
-  count = list_candidates(&o, &q, all);
+  strict = o.p;
+  strict.mode = SGEMM_STRICT;
+  count = sgemm_candidates(&strict, &o.device, plans, us, CANDIDATES_MOST);
   printf("%s\n%s\n%d strict plans are considered:\n", o.device.name, line, count);
   printf("%10s %10s %10s %10s %8s %8s %8s %10s %8s %8s\n", "estimate", "SMs", "loads", "memory", "L2", "sums", "pack",
          "power", "waves", "MiB");
   for (i = 0; i < count && i < o.count; i++)
-    print_candidate(&o, &q, &all[i]);
+    print_candidate(&o, &q, &plans[i], us[i]);
   return fflush(stdout) == 0 ? 0 : fail("standard output", strerror(errno));
 }

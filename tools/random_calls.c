@@ -5,6 +5,8 @@
        --seed S, --count N    the calls to draw: by default seed 1, 2000 calls
        --calls FILE           the calls of a file that draw or measure wrote, in place of drawn ones
        --plans FILE           times every plan of each call too, and appends the times to FILE, which `tune fit` reads
+       --tune N               runs the fastest of N candidates, by sgemm_tune(), in place of the selected plan; its
+                              workspace has no limit
        --stream               calls from a stream, host included; by default calls are captured in graphs, so that no
                               host stands between two calls
      random_calls report FILE.csv                  prints the distribution of cuBLAS's time over this library's, by
@@ -180,6 +182,13 @@ static int read_calls(call_list *calls, const char *path) {
   return calls->count > 0 ? 0 : 2;
 }
 
+typedef struct options {
+  uint64_t seed;
+  int count, stream;
+  int candidates;            /* 0: not given */
+  const char *calls, *plans; /* NULL: not given */
+} options;
+
 #if defined(MACHINE_CUDA) && MACHINE_CUDA
 
 #include "tools/cublas_call.h"
@@ -200,6 +209,7 @@ typedef struct bench {
   cublasHandle_t cublas;
   sgemm_device device;
   int from_stream; /* 1: calls from a stream, 0: in graphs */
+  int candidates;  /* of sgemm_tune(); 0: the plans are those that sgemm_run() selects */
   FILE *out, *plans;
 } bench;
 
@@ -374,6 +384,21 @@ static int time_plans(bench *b, const sgemm_params *p, fastest *with, fastest *w
   return 0;
 }
 
+/* Sets the workspace and the plan of a subject that is no call of cuBLAS. 0 is success. */
+static int set_plan(const bench *b, int64_t bytes, subject *s) {
+  const int with = s->kind == SUBJECT_RUN && (bytes > 0 || b->candidates > 0);
+  if (with) {
+    s->p.workspace = b->workspace;
+    s->p.workspace_bytes = bytes < WORKSPACE_BYTES && b->candidates == 0 ? bytes : WORKSPACE_BYTES;
+  }
+  if (b->candidates == 0) {
+    s->plan = sgemm_select(&s->p, SGEMM_STAGE_ANY, &b->device);
+    return 0;
+  }
+  s->kind = SUBJECT_PLAN;
+  return sgemm_tune(&s->p, b->candidates, &s->plan, NULL, b->stream) != SGEMM_SUCCESS;
+}
+
 /* Times a call and writes its line. *wrong: 1 if a result is. */
 static int measure_call(bench *b, sgemm_params p, int *wrong) {
   subject subjects[SUBJECTS_TIMED];
@@ -389,11 +414,8 @@ static int measure_call(bench *b, sgemm_params p, int *wrong) {
   for (i = 0; i < SUBJECTS_TIMED; i++) {
     subjects[i].kind = i;
     subjects[i].p = p;
-    if (i == SUBJECT_RUN && bytes > 0) {
-      subjects[i].p.workspace = b->workspace;
-      subjects[i].p.workspace_bytes = bytes < WORKSPACE_BYTES ? bytes : WORKSPACE_BYTES;
-    }
-    subjects[i].plan = sgemm_select(&subjects[i].p, SGEMM_STAGE_ANY, &b->device);
+    if (i != SUBJECT_CUBLAS && set_plan(b, bytes, &subjects[i]))
+      return fail("sgemm_tune", "failed");
   }
   if (time_subjects(b, subjects, SUBJECTS_TIMED, us))
     return fail("a call did not run", machine_error((int)cudaGetLastError()));
@@ -432,13 +454,14 @@ static FILE *open_table(const char *path, const char *header) {
   return f;
 }
 
-static int measure(const char *path, const call_list *calls, const char *plans, int from_stream) {
+static int measure(const char *path, const call_list *calls, const options *o) {
   const size_t floats = OPERAND_FLOATS;
   char header[256];
   bench b;
   int i, status = 0, wrong = 0;
   memset(&b, 0, sizeof b);
-  b.from_stream = from_stream;
+  b.from_stream = o->stream;
+  b.candidates = o->candidates;
   if (!machine_present() || sgemm_device_query(-1, &b.device) != SGEMM_SUCCESS)
     return fail("measure", "needs a GPU");
   b.A = (float *)machine_alloc(sizeof(float) * floats);
@@ -457,11 +480,12 @@ static int measure(const char *path, const call_list *calls, const char *plans, 
   snprintf(header, sizeof header, "%s,wrong,cublas_us,us,us_without,fastest_us,fastest_us_without,plan,plan_without,%s",
            call_columns, "fastest_plan,fastest_plan_without");
   b.out = open_table(path, header);
-  b.plans = plans == NULL
+  b.plans = o->plans == NULL
                 ? NULL
-                : open_table(plans, "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds,lda,ldb,ldc,beta");
-  if (b.out == NULL || (plans != NULL && b.plans == NULL))
-    return fail(b.out == NULL ? path : plans, "cannot be written");
+                : open_table(o->plans,
+                             "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds,lda,ldb,ldc,beta");
+  if (b.out == NULL || (o->plans != NULL && b.plans == NULL))
+    return fail(b.out == NULL ? path : o->plans, "cannot be written");
   for (i = 0; i < calls->count && status == 0; i++) {
     if (i % 20 == 0)
       fprintf(stderr, "\rrandom_calls: %d of %d  ", i, calls->count);
@@ -475,8 +499,8 @@ static int measure(const char *path, const call_list *calls, const char *plans, 
 
 #else
 
-static int measure(const char *path, const call_list *calls, const char *plans, int from_stream) {
-  (void)path, (void)calls, (void)plans, (void)from_stream;
+static int measure(const char *path, const call_list *calls, const options *o) {
+  (void)path, (void)calls, (void)o;
   return fail("measure", "needs a GPU");
 }
 
@@ -632,17 +656,11 @@ static int report(const char *path) {
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
 
-typedef struct options {
-  uint64_t seed;
-  int count, stream;
-  const char *calls, *plans; /* NULL: not given */
-} options;
-
 /* Parses the options from argv[first] on. only_draw: 1 if options of measuring are refused. 0 is success. */
 static int parse_options(int argc, char **argv, int first, int only_draw, options *o) {
   long long number;
   int i;
-  *o = (options){1, 2000, 0, NULL, NULL};
+  *o = (options){1, 2000, 0, 0, NULL, NULL};
   for (i = first; i < argc; i++) {
     const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(name, "--stream") == 0 && !only_draw) {
@@ -650,7 +668,7 @@ static int parse_options(int argc, char **argv, int first, int only_draw, option
       continue;
     }
     if (strcmp(name, "--seed") != 0 && strcmp(name, "--count") != 0 &&
-        (only_draw || (strcmp(name, "--calls") != 0 && strcmp(name, "--plans") != 0)))
+        (only_draw || (strcmp(name, "--calls") != 0 && strcmp(name, "--plans") != 0 && strcmp(name, "--tune") != 0)))
       return fail(name, "unknown option");
     if (value == NULL)
       return fail(name, "the option needs a value");
@@ -659,6 +677,10 @@ static int parse_options(int argc, char **argv, int first, int only_draw, option
       o->calls = value;
     } else if (strcmp(name, "--plans") == 0) {
       o->plans = value;
+    } else if (strcmp(name, "--tune") == 0) {
+      if (!numbers_parse(value, 1, SGEMM_MAX_CANDIDATES, &number))
+        return fail("--tune is not a whole number from 1 to 64", value);
+      o->candidates = (int)number;
     } else if (strcmp(name, "--seed") == 0) {
       if (!numbers_parse(value, 0, INT64_MAX, &number))
         return fail("--seed is not a whole number of at least 0", value);
@@ -696,7 +718,7 @@ int main(int argc, char **argv) {
     status = parse_options(argc, argv, 3, 0, &o);
     if (status == 0)
       status = o.calls != NULL ? read_calls(&calls, o.calls) : draw_calls(&calls, o.seed, o.count);
-    status = status != 0 ? status : measure(argv[2], &calls, o.plans, o.stream);
+    status = status != 0 ? status : measure(argv[2], &calls, &o);
     free(calls.all);
     return status;
   }

@@ -11,6 +11,7 @@
 #include "adapters/cublas/real.h"
 #include "adapters/cublas/settings.h"
 #include "adapters/cublas/times.h"
+#include "adapters/cublas/tuned.h"
 
 static _Thread_local int inside; /* calls of the real cuBLAS that this thread is in */
 
@@ -90,11 +91,12 @@ int sgemm_cublas__bypass(const char *function) {
   return settings->off;
 }
 
-/* The path that sgemm_run() takes. A tensor mode computes a call in strict fp32 if that is estimated to be faster. */
+/* The path of a call. A tensor mode computes a call in strict fp32 if that is faster, by the estimate or by the times
+   of its tuned plan. */
 static sgemm_cublas__path path_of(const sgemm_params *p) {
   sgemm_device device;
   if (p->mode == SGEMM_STRICT || sgemm_device_query(-1, &device) != SGEMM_SUCCESS ||
-      sgemm_select(p, SGEMM_STAGE_ANY, &device).tensor == SGEMM_TENSOR_VARIANT_NONE)
+      sgemm_cublas__tuned_plan(p, &device).tensor == SGEMM_TENSOR_VARIANT_NONE)
     return SGEMM_CUBLAS_PATH_STRICT;
   return p->mode == SGEMM_TENSOR ? SGEMM_CUBLAS_PATH_TENSOR : SGEMM_CUBLAS_PATH_FULL;
 }
@@ -117,7 +119,7 @@ static int can_fall_back(sgemm_status status, const sgemm_cublas__call *call) {
 sgemm_status sgemm_cublas__compute(const sgemm_cublas__call *call, float *C) {
   sgemm_params p = call->p;
   p.C = C;
-  return sgemm_run(&p, call->stream);
+  return sgemm_cublas__settings_get()->tune ? sgemm_cublas__run_tuned(&p, call->stream) : sgemm_run(&p, call->stream);
 }
 
 static void run(sgemm_cublas__call *call, const sgemm_cublas__settings *settings) {

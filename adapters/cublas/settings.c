@@ -1,4 +1,5 @@
-/* settings.c: reads SGEMM_CUBLAS_MODE, SGEMM_CUBLAS_REPORT, SGEMM_CUBLAS_TIMES and NVIDIA_TF32_OVERRIDE. */
+/* settings.c: reads SGEMM_CUBLAS_MODE, SGEMM_CUBLAS_TUNE, SGEMM_CUBLAS_REPORT, SGEMM_CUBLAS_TIMES and
+   NVIDIA_TF32_OVERRIDE. */
 #include "adapters/cublas/settings.h"
 
 #include <pthread.h>
@@ -16,6 +17,7 @@ static void read_environment(void) {
   settings.mode = mode.mode;
   settings.mode_name = mode.name;
   settings.no_tf32 = tf32 != NULL && strcmp(tf32, "0") == 0;
+  settings.tune = sgemm_adapter__is_on("SGEMM_CUBLAS_TUNE");
   settings.times = sgemm_adapter__is_on("SGEMM_CUBLAS_TIMES");
   settings.report = sgemm_adapter__is_on("SGEMM_CUBLAS_REPORT") || settings.times;
   settings.report_file = sgemm_adapter__file_of("SGEMM_CUBLAS_REPORT");

@@ -2,6 +2,8 @@
 #ifndef SGEMM_LAUNCH_DEVICE_CPU_H
 #define SGEMM_LAUNCH_DEVICE_CPU_H
 
+#include <time.h>
+
 const char *sgemm_error_string(sgemm_status status) { return sgemm_status_string(status); }
 
 static sgemm_status sgemm__launch(int kernel, int ops, sgemm__grid grid, const void *args, sgemm_stream stream) {
@@ -30,11 +32,59 @@ static sgemm_status sgemm__free(void *memory, sgemm_stream stream) {
 
 sgemm_status sgemm_release_workspaces(void) { return SGEMM_SUCCESS; } /* the CPU model keeps none */
 
+static sgemm_status sgemm__set_zeros(void *memory, int64_t bytes, sgemm_stream stream) {
+  (void)stream;
+  memset(memory, 0, (size_t)bytes);
+  return SGEMM_SUCCESS;
+}
+
 static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_stream stream) {
   (void)stream;
   *to = *from;
   return SGEMM_SUCCESS;
 }
+
+/* ---- Timing for sgemm_tune() ------------------------------------------------------------------------------------- */
+
+typedef struct sgemm__timer {
+  sgemm_stream stream;
+  clock_t begin;
+} sgemm__timer;
+
+typedef struct sgemm__sample {
+  int runs;
+  double us; /* of a run */
+} sgemm__sample;
+
+enum { SGEMM__SAMPLE_RUNS = 1 }; /* runs of a sample, at most */
+
+/* The model's time is the processor time of the host. It tells nothing of a GPU. */
+static sgemm_status sgemm__open_timer(sgemm__timer *timer, sgemm_stream stream) {
+  timer->stream = stream;
+  return SGEMM_SUCCESS;
+}
+
+static void sgemm__close_timer(sgemm__timer *timer) { (void)timer; }
+
+static sgemm_status sgemm__begin_sample(sgemm__timer *timer) {
+  timer->begin = clock();
+  return SGEMM_SUCCESS;
+}
+
+static sgemm_status sgemm__end_sample(sgemm__timer *timer, sgemm__sample *sample) {
+  sample->us = 1e6 * (double)(clock() - timer->begin) / CLOCKS_PER_SEC / sample->runs;
+  return SGEMM_SUCCESS;
+}
+
+static sgemm_status sgemm__time_sample(sgemm__timer *timer, sgemm__sample *sample, double *us) {
+  (void)timer;
+  *us = sample->us;
+  return SGEMM_SUCCESS;
+}
+
+static void sgemm__close_sample(sgemm__sample *sample) { (void)sample; }
+
+/* ---- The device -------------------------------------------------------------------------------------------------- */
 
 /* An sm_90a device, or with SGEMM_CPU_SM90=1 one of sm_90 without the letter, with nominal values and the number of SMs
    of sgemm_model_set(). */

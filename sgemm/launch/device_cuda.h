@@ -261,6 +261,99 @@ sgemm_status sgemm_release_workspaces(void) {
   return sgemm__status_of(error);
 }
 
+static sgemm_status sgemm__set_zeros(void *memory, int64_t bytes, sgemm_stream stream) {
+  return sgemm__status_of(cudaMemsetAsync(memory, 0, (size_t)bytes, stream));
+}
+
+/* ---- Timing for sgemm_tune() ------------------------------------------------------------------------------------- */
+
+/* A sample is a graph, so that no host stands between its launches. */
+typedef struct sgemm__sample {
+  int runs;
+  cudaGraphExec_t graph;
+} sgemm__sample;
+
+enum { SGEMM__SAMPLE_RUNS = 64 }; /* runs of a sample, at most: a graph has a node for each launch */
+
+typedef struct sgemm__timer {
+  sgemm_stream stream; /* its own: the default stream cannot be captured */
+  cudaEvent_t begin, end;
+  enum cudaStreamCaptureMode mode; /* of the host thread before */
+} sgemm__timer;
+
+/* Waits for the work of the timer, which may have been refused. */
+static void sgemm__close_timer(sgemm__timer *timer) {
+  if (timer->stream != NULL) {
+    (void)cudaStreamSynchronize(timer->stream);
+    (void)cudaStreamDestroy(timer->stream);
+  }
+  if (timer->begin != NULL)
+    (void)cudaEventDestroy(timer->begin);
+  if (timer->end != NULL)
+    (void)cudaEventDestroy(timer->end);
+  (void)cudaThreadExchangeStreamCaptureMode(&timer->mode);
+}
+
+/* The work of the timer follows that of the caller's stream. The capture mode of the thread is relaxed, so that a
+   capture by another thread goes on (CUDA Runtime API, "cudaThreadExchangeStreamCaptureMode"). The error for a stream
+   that is being captured is cudaErrorStreamCaptureUnsupported. */
+static sgemm_status sgemm__open_timer(sgemm__timer *timer, sgemm_stream stream) {
+  enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  cudaError_t error = cudaStreamIsCapturing(stream, &capture);
+  if (error == cudaSuccess && capture != cudaStreamCaptureStatusNone)
+    error = cudaErrorStreamCaptureUnsupported;
+  timer->stream = NULL;
+  timer->begin = timer->end = NULL;
+  timer->mode = cudaStreamCaptureModeRelaxed;
+  if (error == cudaSuccess)
+    error = cudaThreadExchangeStreamCaptureMode(&timer->mode);
+  if (error != cudaSuccess)
+    return sgemm__status_of(error);
+  error = cudaStreamCreateWithFlags(&timer->stream, cudaStreamNonBlocking);
+  if (error == cudaSuccess)
+    error = cudaEventCreate(&timer->begin);
+  if (error == cudaSuccess)
+    error = cudaEventCreate(&timer->end);
+  if (error == cudaSuccess)
+    error = cudaEventRecord(timer->begin, stream);
+  if (error == cudaSuccess)
+    error = cudaStreamWaitEvent(timer->stream, timer->begin, 0);
+  if (error != cudaSuccess)
+    sgemm__close_timer(timer);
+  return sgemm__status_of(error);
+}
+
+static sgemm_status sgemm__begin_sample(sgemm__timer *timer) {
+  return sgemm__status_of(cudaStreamBeginCapture(timer->stream, cudaStreamCaptureModeRelaxed));
+}
+
+static sgemm_status sgemm__end_sample(sgemm__timer *timer, sgemm__sample *sample) {
+  cudaGraph_t graph = NULL;
+  cudaError_t error = cudaStreamEndCapture(timer->stream, &graph);
+  if (error == cudaSuccess)
+    error = cudaGraphInstantiate(&sample->graph, graph, 0);
+  if (graph != NULL)
+    (void)cudaGraphDestroy(graph);
+  return sgemm__status_of(error);
+}
+
+static sgemm_status sgemm__time_sample(sgemm__timer *timer, sgemm__sample *sample, double *us) {
+  float ms = 0.0f;
+  cudaError_t error = cudaEventRecord(timer->begin, timer->stream);
+  if (error == cudaSuccess)
+    error = cudaGraphLaunch(sample->graph, timer->stream);
+  if (error == cudaSuccess)
+    error = cudaEventRecord(timer->end, timer->stream);
+  if (error == cudaSuccess)
+    error = cudaEventSynchronize(timer->end);
+  if (error == cudaSuccess)
+    error = cudaEventElapsedTime(&ms, timer->begin, timer->end);
+  *us = 1e3 * (double)ms / sample->runs;
+  return sgemm__status_of(error);
+}
+
+static void sgemm__close_sample(sgemm__sample *sample) { (void)cudaGraphExecDestroy(sample->graph); }
+
 /* ---- Launch ------------------------------------------------------------------------------------------------------ */
 
 /* The opt-ins of a kernel, once for each device. */

@@ -27,6 +27,45 @@ static sgemm_status sgemm__copy_word(uint32_t *to, const uint32_t *from, sgemm_s
 
 sgemm_status sgemm_release_workspaces(void) { return SGEMM_SUCCESS; } /* there are none */
 
+static sgemm_status sgemm__set_zeros(void *memory, int64_t bytes, sgemm_stream stream) {
+  (void)memory, (void)bytes, (void)stream;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+typedef struct sgemm__timer {
+  sgemm_stream stream;
+} sgemm__timer;
+
+typedef struct sgemm__sample {
+  int runs;
+} sgemm__sample;
+
+enum { SGEMM__SAMPLE_RUNS = 1 };
+
+static sgemm_status sgemm__open_timer(sgemm__timer *timer, sgemm_stream stream) {
+  (void)timer, (void)stream;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+static void sgemm__close_timer(sgemm__timer *timer) { (void)timer; }
+
+static sgemm_status sgemm__begin_sample(sgemm__timer *timer) {
+  (void)timer;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+static sgemm_status sgemm__end_sample(sgemm__timer *timer, sgemm__sample *sample) {
+  (void)timer, (void)sample;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+static sgemm_status sgemm__time_sample(sgemm__timer *timer, sgemm__sample *sample, double *us) {
+  (void)timer, (void)sample, (void)us;
+  return SGEMM_ERROR_UNAVAILABLE;
+}
+
+static void sgemm__close_sample(sgemm__sample *sample) { (void)sample; }
+
 sgemm_status sgemm_device_query(int device, sgemm_device *out) {
   (void)device, (void)out;
   return SGEMM_ERROR_UNAVAILABLE;

@@ -13,6 +13,7 @@
 #include "sgemm/select/workspace.h"
 #include "sgemm/select/cost.h"
 #include "sgemm/select/select.h"
+#include "sgemm/select/candidates.h"
 #include "sgemm/launch/device.h"
 #include "sgemm/launch/grid.h"
 #include "sgemm/launch/recent.h"
@@ -30,6 +31,7 @@
 #include "sgemm/launch/tile_slabs.h"
 #include "sgemm/launch/reduction.h"
 #include "sgemm/launch/describe.h"
+#include "sgemm/launch/tune.h"
 
 #endif /* SGEMM__WITH_HOST */
 

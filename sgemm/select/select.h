@@ -337,32 +337,44 @@ static inline sgemm_format sgemm__format_of(const sgemm_params *p) {
    the estimate from making a tensor mode slower than strict fp32. */
 #define SGEMM__TENSOR_MARGIN 0.85
 
+/* 1 if the call may run on tensor cores at all. */
+static inline int sgemm__may_use_tensor(const sgemm_params *p, const sgemm__problem *q) {
+  enum { FP16_MIN_K = 128, BF16_MIN_K = 64 };
+  return p->mode != SGEMM_STRICT && p->k >= (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) && q->args.k > 0 &&
+         sgemm_tensor_compiled() && sgemm__suits_tensor(&q->args);
+}
+
+/* The largest split_k with which a tensor-core variant computes p; split_k is a power of two. 0: the variant does not
+   compute p. sum_k: k over which one accumulator set sums hi hi products; tensor cores truncate these sums. Short
+   strict sums, such as those of split-K, are more accurate for elements of one sign than truncated sums over more k
+   (docs/stages/tensor.md, "The guard"). So split-K needs sum_k <= 32, and sum_k <= 16 in fp16x3 with k below
+   UNSPLIT_K. */
+static inline int sgemm__tensor_split_k(const sgemm_tensor_variant_info *v, const sgemm_params *p,
+                                        const sgemm_device *device) {
+  enum { SPLIT_K_LIMIT = 64, SPLIT_K_MIN_K = 256, UNSPLIT_K = 16384 };
+  const int sum_k = SGEMM__K_BLOCK * v->k_blocks / v->sets;
+  const int unsplit = sum_k > 32 || (sum_k > 16 && v->format == SGEMM_FORMAT_fp16x3 && p->k < UNSPLIT_K);
+  int split_k = 1;
+  if (v->format != sgemm__format_of(p) || !sgemm__tensor_possible(v, device) || (sum_k > 32 && p->k < SPLIT_K_MIN_K))
+    return 0;
+  while (!unsplit && split_k < SPLIT_K_LIMIT && 2 * split_k * SPLIT_K_MIN_K <= p->k)
+    split_k *= 2;
+  return split_k;
+}
+
 /* In a tensor mode, replaces the strict plan by a tensor plan that is faster by the margin. */
 static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_device *device, const sgemm__problem *q,
                                           sgemm__best *best) {
-  enum { SPLIT_K_LIMIT = 64, SPLIT_K_MIN_K = 256, FP16_MIN_K = 128, BF16_MIN_K = 64, UNSPLIT_K = 16384 };
-  const sgemm_format format = sgemm__format_of(p);
   sgemm_plan fallback = best->plan;
   int i;
-  if (p->mode == SGEMM_STRICT || p->k < (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) || q->args.k == 0 ||
-      best->plan.variant == SGEMM_VARIANT_NONE || !sgemm_tensor_compiled() || !sgemm__suits_tensor(&q->args))
+  if (best->plan.variant == SGEMM_VARIANT_NONE || !sgemm__may_use_tensor(p, q))
     return;
   best->cost *= SGEMM__TENSOR_MARGIN;
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT && best->cost > 2.0 * SGEMM__COST_TENSOR_LAUNCH; i++) {
-    const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get((sgemm_tensor_variant)i);
+    const int limit = sgemm__tensor_split_k(sgemm__tensor_variant_get((sgemm_tensor_variant)i), p, device);
     sgemm_plan plan = sgemm__plain_plan(fallback.variant);
-    /* sum_k: k over which one accumulator set sums hi hi products; tensor cores truncate these sums. Short strict sums,
-       such as those of split-K, are more accurate for elements of one sign than truncated sums over more k
-       (docs/stages/tensor.md, "The guard"). So split-K needs sum_k <= 32, and sum_k <= 16 in fp16x3 with k below
-       UNSPLIT_K. */
-    const int sum_k = SGEMM__K_BLOCK * v->k_blocks / v->sets;
-    const int unsplit = sum_k > 32 || (sum_k > 16 && format == SGEMM_FORMAT_fp16x3 && p->k < UNSPLIT_K);
-    const int limit = unsplit ? 1 : SPLIT_K_LIMIT;
-    if (v->format != format || !sgemm__tensor_possible(v, device) || (sum_k > 32 && p->k < SPLIT_K_MIN_K))
-      continue;
     plan.tensor = (sgemm_tensor_variant)i;
-    for (plan.split_k = 1; plan.split_k <= limit && (plan.split_k == 1 || plan.split_k * SPLIT_K_MIN_K <= p->k);
-         plan.split_k *= 2) {
+    for (plan.split_k = 1; plan.split_k <= limit; plan.split_k *= 2) {
       const double cost = sgemm__tensor_cost(&plan, p, device, q);
       if (cost >= best->cost)
         continue;
