@@ -889,18 +889,21 @@ Test(tuned, plans_compute_and_c_stays) {
       problem q = problem_of(SGEMM_VARIANT_NONE, N, T, 70, 90, 300, ROUNDING);
       sgemm_plan plan;
       sgemm_params p;
+      sgemm_status status;
       double us = -1.0;
       q.p.mode = mode;
       q.p.beta = 0.5f;
       q.p.batch = 2;
       q.p.ldc += PRIME;
+      q.p.stride_c = q.p.m * q.p.ldc;
       q.p.workspace_bytes = workspaces[i] > 0 ? workspaces[i] : 0;
       problem_make(&q);
       CHECK(problem_upload(&q));
       p = q.p;
       if (workspaces[i] == SGEMM_WORKSPACE_AUTO)
         p.workspace_bytes = SGEMM_WORKSPACE_AUTO;
-      cr_assert(sgemm_tune(&p, 6, &plan, &us, NULL) == SGEMM_SUCCESS && us >= 0.0);
+      status = sgemm_tune(&p, 6, &plan, &us, NULL);
+      cr_assert(status == SGEMM_SUCCESS && us >= 0.0, "workspace %u, mode %d: status %d, %g us", i, mode, status, us);
       CHECK(problem_download(&q));
       cr_assert(memcmp(q.C.before, q.C.after, (size_t)q.C.count * sizeof(float)) == 0, "C was written");
       cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS);
