@@ -162,7 +162,7 @@ static int list_candidates(const options *o, const sgemm__problem *q, candidate 
     const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, own, q, &sgemm__h200);
     sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
     int found = 1;
-    if (!sgemm_compiled((sgemm_variant)v) || !sgemm__is_preferred(r.v, d->code_arch))
+    if (!sgemm_compiled((sgemm_variant)v) || !sgemm__is_preferred(sgemm__tile_sizes_of((sgemm_variant)v), d->code_arch))
       continue;
     for (number = 0; number < SGEMM__PLAN_NUMBERS && found >= 0; number++) {
       found = sgemm__numbered_plan(number, &r, q, &plan);
