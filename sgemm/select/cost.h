@@ -39,6 +39,9 @@ static inline int sgemm__cluster_limit(const sgemm_device *device) {
 typedef struct sgemm__problem {
   sgemm__args args;
   double m, n, k, batch;
+  double tiles_m[SGEMM__LOG2_COUNT]; /* tiles in a column of C, for each logarithm of BM */
+  double tiles_n[SGEMM__LOG2_COUNT]; /* tiles in a row of C, for each logarithm of BN */
+  double steps[SGEMM__LOG2_COUNT];   /* k-steps of a tile, for each logarithm of BK */
   int c_vectors;         /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
   int a_state, b_state;  /* states of the operands */
   double pack_a, pack_b; /* elements of A, and of B, that packing writes */
@@ -70,12 +73,19 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   const double never = 1e300;
   sgemm__problem q;
   const sgemm__args *a = &q.args;
+  double per_size = 1.0;
+  int i;
   double must_pack; /* elements of the operands that tensor maps cannot describe */
   q.args = sgemm__args_of(p);
   q.m = (double)a->m;
   q.n = (double)a->n;
   q.k = (double)a->k;
   q.batch = (double)a->batch;
+  for (i = 0; i < SGEMM__LOG2_COUNT; i++, per_size *= 0.5) {
+    q.tiles_m[i] = sgemm__ceil(q.m * per_size);
+    q.tiles_n[i] = sgemm__ceil(q.n * per_size);
+    q.steps[i] = sgemm__ceil(q.k * per_size);
+  }
   q.a_state = (!a->trans_a || a->lda == 1 ? SGEMM__K_MAJOR : 0) + (a->lda % 4 != 0 ? SGEMM__UNALIGNED : 0);
   q.b_state = (a->trans_b || a->ldb == 1 ? SGEMM__K_MAJOR : 0) + (a->ldb % 4 != 0 ? SGEMM__UNALIGNED : 0);
   q.c_vectors = a->ldc % 4 == 0;
@@ -176,18 +186,7 @@ static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm_
   return 4.0 * (v->stage == SGEMM_STAGE_gemv && v->V == 1 ? elements : v->BM + v->BN);
 }
 
-/* Tiles of C in a matrix of the batch: tiles in a column, and in a row. */
-static inline double sgemm__tiles_m(const sgemm__tile_sizes *t, const sgemm__problem *q) {
-  return sgemm__ceil(q->m * t->per_m);
-}
-static inline double sgemm__tiles_n(const sgemm__tile_sizes *t, const sgemm__problem *q) {
-  return sgemm__ceil(q->n * t->per_n);
-}
-
-/* K-steps of a tile, and the k that a block loads and multiplies if no others divide it. */
-static inline double sgemm__steps(const sgemm__tile_sizes *t, const sgemm__problem *q) {
-  return sgemm__ceil(q->k * t->per_k);
-}
+/* The k that a block loads and multiplies if no others divide the k-steps of its tile. */
 static inline double sgemm__loaded_k(double steps, const sgemm__tile_sizes *t, const sgemm__problem *q) {
   return sgemm__larger(q->k, steps * t->step_k);
 }
@@ -235,7 +234,7 @@ static inline double sgemm__with_power(double time, double power) {
    The bound costs less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
 static inline double sgemm__lower_bound(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
-  const double tiles_m = sgemm__tiles_m(t, q), tiles_n = sgemm__tiles_n(t, q), steps = sgemm__steps(t, q);
+  const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], steps = q->steps[t->log_k];
   const double k = sgemm__loaded_k(steps, t, q), on_sm = tiles_m * tiles_n * q->share;
   const double tile = sgemm__per_k(t, own, q) * k, loads = sgemm__load(tiles_m, tiles_n, own, q) * k;
   const double memory2 = loads * loads + q->dram2;
@@ -253,8 +252,8 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
                                                    const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
-  const double tiles_m = sgemm__tiles_m(t, q), tiles_n = sgemm__tiles_n(t, q), results = q->m * q->n * q->batch;
-  const double steps = sgemm__steps(t, q), k = sgemm__loaded_k(steps, t, q);
+  const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], results = q->m * q->n * q->batch;
+  const double steps = q->steps[t->log_k], k = sgemm__loaded_k(steps, t, q);
   const double read_bytes = v->uses_tma ? c->read_bytes_tma : c->read_bytes;
   sgemm__candidate r;
   r.v = v;
