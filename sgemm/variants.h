@@ -77,9 +77,9 @@
 
 /* The one list of variants. All columns but the first and the last are [integer constant]:
      stage    [symbol] of SGEMM_STAGES
-     BM BN    tile of C that a block computes, multiples of WM and WN
-     BK       k of one step of the main loop: for V = 4 a multiple of 8 * slice_k (gemv: 4 * slice_k), for V = 1 a
-              divisor of 32; 1 in naive and coalesced
+     BM BN    tile of C that a block computes: powers of two, multiples of WM and WN
+     BK       k of one step of the main loop, a power of two: for V = 4 a multiple of 8 * slice_k (gemv: 4 * slice_k),
+              for V = 1 a divisor of 32; 1 in naive and coalesced
      TM TN    results of a thread, multiples of V (gemv: of V or 1; direct: TN = V)
      WM WN    tile that a warp computes, WM/TM * WN/TN = 32 (tma: 8); BM, BN where the stage has no warp level
      V        elements of one memory access: 1, or 4 (128 bits)

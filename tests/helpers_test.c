@@ -550,7 +550,8 @@ Test(selection, prefers_production_variants) {
   }
 }
 
-/* The selection leaves out variants and plans by lower bounds. It still finds the lowest estimate of all plans. */
+/* The selection leaves out variants and plans by lower bounds, which no estimate is below. It still finds the lowest
+   estimate of all plans. */
 Test(selection, finds_the_lowest_estimate) {
   static const int64_t workspaces[] = {0, 1 << 20, INT64_MAX};
   int i;
@@ -568,15 +569,22 @@ Test(selection, finds_the_lowest_estimate) {
     for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
       const sgemm__variant_calibration *own = sgemm__calibration_of((sgemm_variant)v);
       const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, own, &q, &sgemm__h200);
+      const sgemm__tile_sizes *t = sgemm__tile_sizes_of((sgemm_variant)v);
+      const double bound = sgemm__lower_bound(t, own, &q, &sgemm__h200);
       sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
-      for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(r.v, d->code_arch); number++) {
+      for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(t, d->code_arch); number++) {
         const int exists = sgemm__numbered_plan(number, &r, &q, &plan);
         if (exists > 0 && sgemm__possible(&plan, d)) {
           double cost;
           sgemm__decide_repack(&plan, &q.args, INT64_MAX);
           cost = sgemm__cost(&plan, &r, &q, &sgemm__h200);
           sgemm__decide_repack(&plan, &q.args, p.workspace_bytes);
-          if (sgemm_plan_workspace(&plan, &p) <= p.workspace_bytes && cost < lowest)
+          if (sgemm_plan_workspace(&plan, &p) > p.workspace_bytes)
+            continue;
+          cr_assert(sgemm__with_power(bound, q.power) <= cost * (1.0 + 1e-12) &&
+                        sgemm__plan_bound(&plan, &r, &q, &sgemm__h200) <= cost * (1.0 + 1e-12),
+                    "shape %d, %s, plan %d", i, r.v->name, number);
+          if (cost < lowest)
             lowest = cost;
         }
       }

@@ -206,10 +206,10 @@ static inline const sgemm__variant_calibration *sgemm__calibration_of(sgemm_vari
       none, 1.0, 1e9, 1.0, 1.0, 1.0, 1.0, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 100)};
 #undef SGEMM__X
 #undef SGEMM__STATES
-#define SGEMM__X(stage, BM, BN, BK, TM, TN, ...) SGEMM__ROW_##stage##_##BM##x##BN##x##BK##_##TM##x##TN,
-  static const unsigned char numbers[SGEMM_VARIANT_COUNT + 1] = {SGEMM_VARIANTS(SGEMM__X) SGEMM__ROW_NONE};
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, ...) rows + SGEMM__ROW_##stage##_##BM##x##BN##x##BK##_##TM##x##TN,
+  static const sgemm__variant_calibration *const of[SGEMM_VARIANT_COUNT] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
-  return &rows[numbers[(int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? variant : SGEMM_VARIANT_COUNT]];
+  return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? of[variant] : rows + SGEMM__ROW_NONE;
 }
 
 static inline sgemm__tensor_calibration sgemm__tensor_calibration_of(sgemm_tensor_variant tensor) {

@@ -36,7 +36,8 @@ static inline void sgemm__rank_strict(int preferred, const sgemm_params *p, cons
     const sgemm_variant variant = (sgemm_variant)i;
     const sgemm__candidate r = sgemm__candidate_of(variant, sgemm__calibration_of(variant), q, &sgemm__h200);
     sgemm_plan plan = sgemm__plain_plan(variant);
-    int found = sgemm_compiled(variant) && sgemm__is_preferred(r.v, device->code_arch) == preferred &&
+    int found = sgemm_compiled(variant) &&
+                        sgemm__is_preferred(sgemm__tile_sizes_of(variant), device->code_arch) == preferred &&
                         sgemm__runs_on(r.v, 1, device) && sgemm__variant_suits(r.v, &q->args)
                     ? 0
                     : -1;

@@ -39,10 +39,14 @@ static inline int sgemm__cluster_limit(const sgemm_device *device) {
 typedef struct sgemm__problem {
   sgemm__args args;
   double m, n, k, batch;
+  double tiles_m[SGEMM__LOG2_COUNT]; /* tiles in a column of C, for each logarithm of BM */
+  double tiles_n[SGEMM__LOG2_COUNT]; /* tiles in a row of C, for each logarithm of BN */
+  double steps[SGEMM__LOG2_COUNT];   /* k-steps of a tile, for each logarithm of BK */
   int c_vectors;         /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
   int a_state, b_state;  /* states of the operands */
   double pack_a, pack_b; /* elements of A, and of B, that packing writes */
-  double must_pack;      /* clocks of packing the operands that tensor maps cannot describe */
+  double fixed[2];       /* clocks of every plan besides those of SMs and memory, at least: without tma, and with it;
+                            1e300 where a plan of tma has to pack an operand and there is no workspace */
   double sms, per_sm;    /* SMs of the device; 1 / sms */
   double idle, gpcs;     /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
   int has_workspace;     /* 1: the call has workspace, so that a second kernel can sum partial results */
@@ -50,8 +54,13 @@ typedef struct sgemm__problem {
   double lane;           /* 128 over the FMA lanes of an SM */
   double dram_byte;      /* clocks for each DRAM byte at the nominal bandwidth */
   double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them; 0 if the L2 has them */
+  double dram2;       /* dram squared */
   double l2;          /* bytes of the L2 */
-  double fmas;        /* clocks of all FMAs at the nominal peak */
+  double power;       /* clocks of the power bound of every plan, at least: all FMAs, and each byte moved once */
+  double share;       /* matrices of the batch for each SM */
+  double partition;   /* clocks of a split-K partition, which is stored and loaded */
+  double tile_result; /* clocks for each result of a stream-K partial tile, which is stored and loaded */
+  double second[2];   /* clocks of the second kernel of split-K, and of stream-K; 1e300 without workspace */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -61,16 +70,25 @@ static inline double sgemm__pack_cost(double elements, double dram_byte, const s
 
 static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_device *device,
                                                const sgemm__calibration *c) {
-  const sgemm__args a = sgemm__args_of(p);
+  const double never = 1e300;
   sgemm__problem q;
-  q.args = a;
-  q.m = (double)a.m;
-  q.n = (double)a.n;
-  q.k = (double)a.k;
-  q.batch = (double)a.batch;
-  q.a_state = (!a.trans_a || a.lda == 1 ? SGEMM__K_MAJOR : 0) + (a.lda % 4 != 0 ? SGEMM__UNALIGNED : 0);
-  q.b_state = (a.trans_b || a.ldb == 1 ? SGEMM__K_MAJOR : 0) + (a.ldb % 4 != 0 ? SGEMM__UNALIGNED : 0);
-  q.c_vectors = a.ldc % 4 == 0;
+  const sgemm__args *a = &q.args;
+  double per_size = 1.0;
+  int i;
+  double must_pack; /* elements of the operands that tensor maps cannot describe */
+  q.args = sgemm__args_of(p);
+  q.m = (double)a->m;
+  q.n = (double)a->n;
+  q.k = (double)a->k;
+  q.batch = (double)a->batch;
+  for (i = 0; i < SGEMM__LOG2_COUNT; i++, per_size *= 0.5) {
+    q.tiles_m[i] = sgemm__ceil(q.m * per_size);
+    q.tiles_n[i] = sgemm__ceil(q.n * per_size);
+    q.steps[i] = sgemm__ceil(q.k * per_size);
+  }
+  q.a_state = (!a->trans_a || a->lda == 1 ? SGEMM__K_MAJOR : 0) + (a->lda % 4 != 0 ? SGEMM__UNALIGNED : 0);
+  q.b_state = (a->trans_b || a->ldb == 1 ? SGEMM__K_MAJOR : 0) + (a->ldb % 4 != 0 ? SGEMM__UNALIGNED : 0);
+  q.c_vectors = a->ldc % 4 == 0;
   q.sms = device->multiprocessors;
   q.per_sm = 1.0 / q.sms;
   q.idle = (double)(int)(q.sms / SGEMM__COST_CLUSTER_IDLE);
@@ -79,14 +97,23 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.cluster_limit = sgemm__cluster_limit(device);
   q.lane = 128.0 / device->lanes;
   q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
-  q.bytes = sgemm_min_bytes(a.m, a.n, a.k, a.beta) * q.batch;
+  q.bytes = sgemm_min_bytes(a->m, a->n, a->k, a->beta) * q.batch;
   q.l2 = (double)device->l2_bytes;
   q.dram = q.bytes < SGEMM__COST_L2_FULL * q.l2 ? 0.0 : q.bytes * q.dram_byte / c->bandwidth_share;
-  q.fmas = q.m * q.n * q.k * q.batch / 128.0 * q.lane * q.per_sm;
-  q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a.batch, a.stride_a);
-  q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a.batch, a.stride_b);
-  q.must_pack = sgemm__pack_cost(
-      (sgemm__must_repack(&a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(&a, 1) ? q.pack_b : 0.0), q.dram_byte, c);
+  q.dram2 = q.dram * q.dram;
+  q.share = q.batch * q.per_sm;
+  q.power = q.m * q.n * q.k * q.share / 128.0 * q.lane + SGEMM__COST_POWER_DRAM * q.bytes * q.dram_byte;
+  q.partition = 8.0 * q.m * q.n * q.share / c->partial_bytes;
+  q.tile_result = 8.0 * q.per_sm / c->stream_bytes;
+  q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a->batch, a->stride_a);
+  q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a->batch, a->stride_b);
+  must_pack = (sgemm__must_repack(a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(a, 1) ? q.pack_b : 0.0);
+  q.fixed[0] = c->launch;
+  q.fixed[1] = must_pack > 0.0 && !q.has_workspace
+                   ? never
+                   : c->launch + c->persistent + sgemm__pack_cost(must_pack, q.dram_byte, c);
+  q.second[0] = q.has_workspace ? c->split_k : never;
+  q.second[1] = q.has_workspace ? c->stream_k : never;
   return q;
 }
 
@@ -101,6 +128,9 @@ typedef struct sgemm__candidate {
   double resident, BK; /* columns of the variant's row */
   double tiles;        /* tiles of C in all the batch */
   double per_k;        /* clocks for each k of a tile on an SM full of blocks */
+  double tile;         /* clocks of a tile's whole k on an SM full of blocks */
+  double arrival;      /* clocks until a tile's whole k has arrived and is multiplied, at least */
+  double memory2;      /* sum of the squares of the clocks of all loads and of DRAM, at least */
   double wave;         /* clocks of a wave besides those for its k and for C */
   double step;         /* clocks between the arrivals of the tiles of consecutive k-steps, at least */
   double block;        /* clocks of an SM for a block besides its k */
@@ -115,12 +145,12 @@ typedef struct sgemm__candidate {
                          and the blocks of the launch fill four waves at most */
   double cluster;     /* clocks of the sum over a cluster, besides its blocks */
   double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
-  double fixed;       /* clocks of every plan besides those of SMs and memory, at least */
+  double fixed;       /* clocks of every plan besides those of SMs and memory, at least: see sgemm__problem */
 } sgemm__candidate;
 
-/* 1 if the variant has split-K or stream-K, with a second kernel that sums partial results. */
+/* SGEMM__CAN_SPLIT_K() of a variant. */
 static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
-  return (v->bufs >= 3 && !(v->uses_tma && v->cluster_split_k)) || v->stage == SGEMM_STAGE_gemv;
+  return SGEMM__CAN_SPLIT_K(v->uses_tma, v->cluster_split_k, v->bufs, v->stage);
 }
 
 /* SGEMM__MIN_BLOCK_K() of a variant. */
@@ -143,11 +173,8 @@ static inline double sgemm__read_c_cost(const sgemm_variant_info *v, const sgemm
                      : c->read_c * vectors * (!q->c_vectors && v->V == 4 && v->bufs > 0 ? 2.0 : 1.0);
 }
 
-/* 1 if the loads bypass shared memory and a block multiplies the k that exist, not whole k-steps: direct, and gemv with
-   V = 1. */
-static inline int sgemm__is_elementwise(const sgemm_variant_info *v) {
-  return v->stage == SGEMM_STAGE_direct || (v->stage == SGEMM_STAGE_gemv && v->V == 1);
-}
+/* SGEMM__IS_ELEMENTWISE() of a variant. */
+static inline int sgemm__is_elementwise(const sgemm_variant_info *v) { return SGEMM__IS_ELEMENTWISE(v->stage, v->V); }
 
 /* Bytes that a block loads for each k. Where neighbours of k are not consecutive in memory, gemv with V = 1 loads whole
    sectors of 32 bytes, or the rows of a narrow operand. */
@@ -159,80 +186,74 @@ static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm_
   return 4.0 * (v->stage == SGEMM_STAGE_gemv && v->V == 1 ? elements : v->BM + v->BN);
 }
 
-/* Tiles of C in a matrix of the batch: tiles in a column, and in a row. */
-static inline double sgemm__tiles_m(const sgemm__tile_sizes *t, const sgemm__problem *q) {
-  return sgemm__ceil(q->m * t->per_m);
-}
-static inline double sgemm__tiles_n(const sgemm__tile_sizes *t, const sgemm__problem *q) {
-  return sgemm__ceil(q->n * t->per_n);
+/* The k that a block loads and multiplies if no others divide the k-steps of its tile. */
+static inline double sgemm__loaded_k(double steps, const sgemm__tile_sizes *t, const sgemm__problem *q) {
+  return sgemm__larger(q->k, steps * t->step_k);
 }
 
 /* Clocks of an SM full of blocks for each k of a tile. */
 static inline double sgemm__per_k(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                   const sgemm__problem *q) {
-  return t->results * q->lane * own->fma_clocks * own->fma_a[q->a_state] * own->fma_b[q->b_state];
+  return t->results * own->fma_clocks * q->lane * own->fma_a[q->a_state] * own->fma_b[q->b_state];
 }
 
 /* Clocks of the loads of all tiles for each k, while all SMs load. At an edge a tile loads the rows that exist. */
 static inline double sgemm__load(double tiles_m, double tiles_n, const sgemm__variant_calibration *own,
                                  const sgemm__problem *q) {
-  return 4.0 * (q->m * tiles_n + q->n * tiles_m) * q->batch * q->per_sm * own->byte_clocks * own->load_a[q->a_state] *
+  return 4.0 * (q->m * tiles_n + q->n * tiles_m) * q->share * own->byte_clocks * own->load_a[q->a_state] *
          own->load_b[q->b_state];
 }
 
-/* Clocks of a split-K partition, or of a stream-K partial tile, which is stored and loaded; and of the sum over a
-   cluster, besides its blocks. */
-static inline double sgemm__partial_cost(const sgemm_variant_info *v, const sgemm__tile_sizes *t,
-                                         const sgemm__problem *q, const sgemm__calibration *c) {
-  return 8.0 * q->per_sm * (v->uses_tma ? t->results / c->stream_bytes : q->m * q->n * q->batch / c->partial_bytes);
+/* Clocks of a split-K partition, or of a stream-K partial tile; and of the sum over a cluster, besides its blocks. */
+static inline double sgemm__partial_cost(const sgemm__tile_sizes *t, const sgemm__problem *q) {
+  return t->uses_tma ? t->results * q->tile_result : q->partition;
 }
 static inline double sgemm__cluster_cost(const sgemm__tile_sizes *t, const sgemm__calibration *c) {
   return c->cluster + c->cluster_result * t->results;
-}
-
-/* Clocks of every plan of a variant besides those of SMs and memory, at least. */
-static inline double sgemm__fixed_cost(const sgemm_variant_info *v, const sgemm__problem *q,
-                                       const sgemm__calibration *c) {
-  return c->launch + (v->uses_tma ? q->must_pack + c->persistent : 0.0);
 }
 
 /* Clocks of a wave with n blocks on an SM: the SM works on all of them, and each waits for its tiles and for C. */
 static inline double sgemm__wave(double n, double work, double wait) { return sqrt(n * n * work * work + wait * wait); }
 
 /* Clocks of the cheapest sum over blocks that divide k: over a cluster, or by a second kernel, with workspace. */
-static inline double sgemm__least_sum(const sgemm_variant_info *v, const sgemm__tile_sizes *t, const sgemm__problem *q,
+static inline double sgemm__least_sum(const sgemm__tile_sizes *t, const sgemm__problem *q,
                                       const sgemm__calibration *c) {
-  const double never = 1e300, second = v->uses_tma ? c->stream_k : c->split_k;
-  const double in_cluster = v->cluster_split_k ? sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block : never;
-  const double by_kernel = q->has_workspace && sgemm__can_split_k(v) ? second + 2.0 * sgemm__partial_cost(v, t, q, c)
-                                                                     : never;
+  const double never = 1e300;
+  const double in_cluster = t->cluster_k ? sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block : never;
+  const double by_kernel = t->can_split_k ? q->second[t->uses_tma] + 2.0 * sgemm__partial_cost(t, q) : never;
   return sgemm__smaller(in_cluster, by_kernel);
 }
 
-/* Lower bound of the clocks of every plan of a variant. The SM time is at least that of the SM with the most tiles;
-   where blocks divide k, which costs a sum, at least that of all SMs busy all the time. The bound costs less to compute
-   than sgemm__candidate_of() and spares the candidates of most variants. */
-static inline double sgemm__lower_bound(sgemm_variant variant, const sgemm__variant_calibration *own,
+/* Clocks of a plan with this time and this power bound: the larger one, and a fraction of the smaller one. */
+static inline double sgemm__with_power(double time, double power) {
+  return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
+}
+
+/* Lower bound of the time of every plan of a variant, in clocks, without the power bound. The SM time is at least that
+   of the SM with the most tiles; where blocks divide k, which costs a sum, at least that of all SMs busy all the time.
+   The bound costs less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
+static inline double sgemm__lower_bound(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                         const sgemm__problem *q, const sgemm__calibration *c) {
-  const sgemm_variant_info *v = sgemm__variant_get(variant);
-  const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
-  const double tiles_m = sgemm__tiles_m(t, q), tiles_n = sgemm__tiles_n(t, q);
-  const double on_sm = tiles_m * tiles_n * q->batch * q->per_sm, tile = sgemm__per_k(t, own, q) * q->k;
-  const double loads = sgemm__load(tiles_m, tiles_n, own, q) * q->k, memory2 = loads * loads + q->dram * q->dram;
-  const double work = (tile + own->block) * sgemm__ceil(on_sm), wait = tile + own->wave;
-  const double alone = sqrt(work * work + wait * wait + memory2), sum = sgemm__least_sum(v, t, q, c);
-  const double busy = (tile + (v->uses_tma ? 0.0 : 2.0 * own->block)) * on_sm; /* stream-K blocks are persistent */
-  return sgemm__fixed_cost(v, q, c) +
-         (sum >= alone || q->k < t->least_k
-              ? alone
-              : sgemm__smaller(alone, sum + sqrt(busy * busy + own->wave * own->wave + memory2)));
+  const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], steps = q->steps[t->log_k];
+  const double k = sgemm__loaded_k(steps, t, q), on_sm = tiles_m * tiles_n * q->share;
+  const double tile = sgemm__per_k(t, own, q) * k, loads = sgemm__load(tiles_m, tiles_n, own, q) * k;
+  const double memory2 = loads * loads + q->dram2;
+  const double work = (tile + own->block) * sgemm__ceil(on_sm);
+  const double wait = sgemm__larger(tile, steps * own->step) + own->wave;
+  const double busy = (tile + t->split_blocks * own->block) * on_sm;
+  const double alone = sqrt(work * work + wait * wait + memory2);
+  const double divided = q->k < t->least_k
+                             ? alone
+                             : sgemm__least_sum(t, q, c) + sqrt(busy * busy + own->wave * own->wave + memory2);
+  return q->fixed[t->uses_tma] + sgemm__smaller(alone, divided);
 }
 
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
                                                    const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
-  const double tiles_m = sgemm__tiles_m(t, q), tiles_n = sgemm__tiles_n(t, q), results = q->m * q->n * q->batch;
+  const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], results = q->m * q->n * q->batch;
+  const double steps = q->steps[t->log_k], k = sgemm__loaded_k(steps, t, q);
   const double read_bytes = v->uses_tma ? c->read_bytes_tma : c->read_bytes;
   sgemm__candidate r;
   r.v = v;
@@ -240,6 +261,9 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.BK = v->BK;
   r.tiles = tiles_m * tiles_n * q->batch;
   r.per_k = sgemm__per_k(t, own, q);
+  r.steps = steps;
+  r.tile = r.per_k * k;
+  r.arrival = sgemm__larger(r.tile, steps * own->step);
   r.wave = own->wave;
   r.step = own->step;
   r.block = own->block;
@@ -249,15 +273,15 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
              (q->args.beta != 0.0f ? 4.0 * results / (r.tiles * read_bytes) : 0.0);
   r.step_bytes = sgemm__step_bytes(v, q);
   r.load = sgemm__load(tiles_m, tiles_n, own, q) * r.step_bytes / t->bytes;
-  r.partial = sgemm__partial_cost(v, t, q, c);
+  r.memory2 = r.load * k * (r.load * k) + q->dram2;
+  r.partial = sgemm__partial_cost(t, q);
   r.slots = q->sms * r.resident / r.tiles;
-  r.steps = sgemm__ceil(q->k / r.BK);
   r.most_blocks = !v->cluster_split_k ? 1.0
                                       : sgemm__smaller(sgemm__smaller(q->cluster_limit, q->sms * r.resident),
                                                        sgemm__smaller(q->k / sgemm__min_block_k(v), 4.0 * r.slots));
   r.cluster = sgemm__cluster_cost(t, c);
   r.apply = q->args.applies_epilogue && !sgemm__fuses(v, &q->args) ? sgemm__apply_cost(q, c) : 0.0;
-  r.fixed = sgemm__fixed_cost(v, q, c);
+  r.fixed = q->fixed[t->uses_tma];
   return r;
 }
 
@@ -285,11 +309,14 @@ static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__cand
    has at least one block, and at least the mean. */
 static inline double sgemm__plan_bound(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
                                        const sgemm__calibration *c) {
-  const double parts = plan->cluster_k * plan->split_k, mean = r->tiles * parts * q->per_sm;
-  const double alone = r->per_k * q->k / parts;
-  const double sm = plan->stream_k > 1 ? sgemm__wave(mean, alone, r->wave)
-                                       : sgemm__wave(sgemm__larger(mean, 1.0), alone + r->block, alone + r->wave);
-  return r->fixed + sgemm__split_cost(plan, r, c) + sgemm__larger(sgemm__larger(sm, r->load * q->k), q->dram);
+  const int whole = plan->split_k == 1;
+  const double parts = plan->cluster_k * plan->split_k, per_part = 1.0 / parts, mean = r->tiles * parts * q->per_sm;
+  const double blocks = plan->stream_k > 1 ? mean : sgemm__larger(sgemm__ceil(mean), 1.0);
+  const double block = plan->stream_k > 1 ? 0.0 : r->block + (whole ? r->tile_c : 0.0);
+  const double arrival = plan->stream_k > 1 ? 0.0 : r->arrival * per_part;
+  const double work = blocks * (r->tile * per_part + block), wait = arrival + r->wave + (whole ? r->read_c : 0.0);
+  const double time = sqrt(work * work + wait * wait + r->memory2);
+  return sgemm__with_power(r->fixed + sgemm__split_cost(plan, r, c) + time, q->power);
 }
 
 /* How a plan's blocks fill the device. */
@@ -416,7 +443,7 @@ static inline double sgemm__power_bound(const sgemm__waves *w, const sgemm_plan 
   const double shared_rows = (q->n > r->v->BN ? q->m : 0.0) + (q->m > r->v->BM ? q->n : 0.0);
   const double twice = sgemm__out_of_step(w, r, q) ? 4.0 * q->k * q->batch * shared_rows * w->left / r->tiles : 0.0;
   const double reread = twice + sgemm__narrow_bytes(w, plan, r, q), loaded = w->blocks * w->k * r->step_bytes;
-  return q->fmas + (SGEMM__COST_POWER_DRAM * (q->bytes + reread) + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
+  return q->power + (SGEMM__COST_POWER_DRAM * reread + SGEMM__COST_POWER_L2 * loaded) * q->dram_byte;
 }
 
 /* Clocks of a stream-K sum beyond its launch: units that end in two tiles, and waits. A thread waits for memory once
@@ -443,7 +470,7 @@ static inline double sgemm__cost_below(double limit, const sgemm_plan *plan, con
   time = besides + sqrt(sm * sm + loads * loads + dram * dram) + sgemm__lost_reuse(&w, plan, r, q, c) +
          (plan->stream_k > 1 && w.left > 0.0 ? sgemm__stream_k_cost(&w, r) : 0.0);
   power = sgemm__power_bound(&w, plan, r, q);
-  return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
+  return sgemm__with_power(time, power);
 }
 
 /* Estimated clocks of a strict plan. */

@@ -2,15 +2,15 @@
 #ifndef SGEMM_SELECT_SELECT_H
 #define SGEMM_SELECT_SELECT_H
 
-/* 1 if a build of the production variants has code of this variant for the device: see the column prod. */
+/* 1 if a build of the production variants has code of this variant for the device. */
 static inline int sgemm__in_production(const sgemm_variant_info *v, int code_arch) {
-  return v->production == 1 || (v->production != 0 && v->production >= code_arch);
+  return code_arch <= SGEMM__LAST_ARCH(v->production);
 }
 
 /* 1 if the selection for SGEMM_STAGE_ANY prefers the variant on the device. Before sm_80 there is no cp.async, and a
    pipeline waits for each load. */
-static inline int sgemm__is_preferred(const sgemm_variant_info *v, int code_arch) {
-  return sgemm__in_production(v, code_arch) && (code_arch >= 80 || v->bufs < 3);
+static inline int sgemm__is_preferred(const sgemm__tile_sizes *t, int code_arch) {
+  return code_arch <= t->last_arch && (code_arch >= 80 || t->bufs < 3);
 }
 
 /* 1 if the device can run the variant. A variant that is not compiled has no code: the caller reports that later, as
@@ -173,53 +173,40 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
   }
 }
 
-/* Variants that are still to be considered, and lower bounds of their plans' clocks. */
+/* Variants to consider, and lower bounds of their plans' clocks. */
 typedef struct sgemm__bounds {
   int count, lowest; /* lowest: number of the lowest bound */
   double clocks[SGEMM_VARIANT_COUNT];
   sgemm_variant variants[SGEMM_VARIANT_COUNT];
 } sgemm__bounds;
 
-/* Removes the variant of the lowest bound, and all whose bound is not below `limit`. */
-static inline void sgemm__remove_bounds(sgemm__bounds *b, double limit) {
-  const int removed = b->lowest;
-  double lowest = limit;
-  int i, count = 0;
-  for (i = 0; i < b->count; i++) {
-    const double clocks = b->clocks[i];
-    if (clocks < limit && i != removed) {
-      b->lowest = clocks < lowest ? count : b->lowest;
-      lowest = clocks < lowest ? clocks : lowest;
-      b->clocks[count] = clocks;
-      b->variants[count++] = b->variants[i];
-    }
-  }
-  b->count = count;
+/* 1 if the plans of a variant with this lower bound may be better than the best one. The power bound is added for the
+   few variants whose bound is below the best estimate without it. */
+static inline int sgemm__may_be_better(double bound, const sgemm__problem *q, const sgemm__best *best) {
+  return bound < best->cost && sgemm__with_power(bound, q->power) < best->cost;
 }
 
-/* Bounds of the variants of a stage; for SGEMM_STAGE_ANY of those that the device prefers, or of all others. */
+/* Bounds of the compiled variants of a stage. preferred: of those alone that the device prefers. */
 static inline void sgemm__find_bounds(sgemm__bounds *b, sgemm_stage stage, int preferred, int code_arch,
                                       const sgemm__problem *q) {
   double lowest = 1e300;
-  int i, count = 0;
+  int i;
+  b->count = b->lowest = 0;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
-    const sgemm_variant_info *v = sgemm__variant_get(variant);
-    if (preferred && v->production == 0) /* the first and cheapest of the tests spares the others */
+    const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
+    double clocks;
+    if ((preferred && !sgemm__is_preferred(t, code_arch)) || (stage != SGEMM_STAGE_ANY && t->stage != (int)stage) ||
+        !sgemm_compiled(variant))
       continue;
-    if ((stage == SGEMM_STAGE_ANY ? sgemm__is_preferred(v, code_arch) == preferred : v->stage == stage) &&
-        sgemm_compiled(variant)) {
-      const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
-      const double clocks = sgemm__lower_bound(variant, own, q, &sgemm__h200);
-      if (clocks < lowest) {
-        lowest = clocks;
-        b->lowest = count;
-      }
-      b->clocks[count] = clocks;
-      b->variants[count++] = variant;
+    clocks = sgemm__lower_bound(t, sgemm__calibration_of(variant), q, &sgemm__h200);
+    if (clocks < lowest) {
+      lowest = clocks;
+      b->lowest = b->count;
     }
+    b->clocks[b->count] = clocks;
+    b->variants[b->count++] = variant;
   }
-  b->count = count;
 }
 
 static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
@@ -228,13 +215,18 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
   sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), infinity};
   sgemm__bounds bounds;
   int preferred;
-  /* For SGEMM_STAGE_ANY the other variants are considered if no preferred one fits. */
-  for (preferred = stage == SGEMM_STAGE_ANY; preferred >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; preferred--)
-    /* In the order of their bounds the best candidate is found early, and the bounds of most variants exceed its
-       estimate. */
-    for (sgemm__find_bounds(&bounds, stage, preferred, device->code_arch, q); bounds.count > 0;
-         sgemm__remove_bounds(&bounds, best.cost))
-      sgemm__consider_variant(bounds.variants[bounds.lowest], p, device, q, &best);
+  /* For SGEMM_STAGE_ANY all variants are considered if no preferred one fits. */
+  for (preferred = stage == SGEMM_STAGE_ANY; preferred >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; preferred--) {
+    int i, next = 0;
+    sgemm__find_bounds(&bounds, stage, preferred, device->code_arch, q);
+    /* The variant of the lowest bound is considered first: the bounds of most others exceed its estimate. */
+    for (i = bounds.lowest; i < bounds.count; i = next) {
+      sgemm__consider_variant(bounds.variants[i], p, device, q, &best);
+      bounds.clocks[i] = infinity; /* it is not considered again */
+      while (next < bounds.count && !sgemm__may_be_better(bounds.clocks[next], q, &best))
+        next++;
+    }
+  }
   return best;
 }
 

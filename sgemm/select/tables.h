@@ -8,6 +8,29 @@
    another, and a full step of gemv with V = 4 is 2 BK. gemv with V = 1 needs one step. */
 #define SGEMM__MIN_BLOCK_K(BK, V, bufs) (((bufs) > 0 || (V) == 4 ? 2.0 : 1.0) * (BK))
 
+/* 1 if a variant has split-K or stream-K, with a second kernel that sums partial results. */
+#define SGEMM__CAN_SPLIT_K(tma, cluster_k, bufs, stage)                                                                \
+  (((bufs) >= 3 && !((tma) && (cluster_k))) || (stage) == SGEMM_STAGE_gemv)
+
+/* 1 if the loads bypass shared memory and a block multiplies the k that exist, not whole k-steps: direct, and gemv with
+   V = 1. */
+#define SGEMM__IS_ELEMENTWISE(stage, V) ((stage) == SGEMM_STAGE_direct || ((stage) == SGEMM_STAGE_gemv && (V) == 1))
+
+/* The newest architecture for which a build of the production variants has code of a variant: see the column prod.
+   INT32_MAX: it has code for every one; -1: for none. */
+#define SGEMM__LAST_ARCH(production) ((production) == 1 ? INT32_MAX : (production) == 0 ? -1 : (production))
+
+/* The base-2 logarithm of BM, BN or BK. */
+#define SGEMM__LOG2(x)                                                                                                 \
+  (((x) > 1) + ((x) > 2) + ((x) > 4) + ((x) > 8) + ((x) > 16) + ((x) > 32) + ((x) > 64) + ((x) > 128) + ((x) > 256) +  \
+   ((x) > 512))
+enum { SGEMM__LOG2_COUNT = 11 }; /* 0 to 10 */
+
+#define SGEMM__X(stage, BM, BN, BK, ...)                                                                               \
+  +((BM) == 1 << SGEMM__LOG2(BM) && (BN) == 1 << SGEMM__LOG2(BN) && (BK) == 1 << SGEMM__LOG2(BK))
+SGEMM__ASSERT((0 SGEMM_VARIANTS(SGEMM__X)) == SGEMM_VARIANT_COUNT, "BM, BN and BK are powers of two up to 1024")
+#undef SGEMM__X
+
 static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant) {
   static const sgemm_variant_info rows[SGEMM_VARIANT_COUNT] = {
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
@@ -42,20 +65,40 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
   return (int)variant >= 0 && variant < SGEMM_VARIANT_COUNT ? &rows[variant] : NULL;
 }
 
-/* What the estimate needs of a variant's row in doubles: conversions and divisions would take more time than the rest
-   of a lower bound. */
+/* What lower bounds need of a variant's row, in doubles where they compute with it: conversions and divisions would
+   take more time than the rest of a bound. Few cache lines hold the rows of all variants. */
 typedef struct sgemm__tile_sizes {
-  double per_m, per_n; /* tiles for a row, and for a column, of C: 1 / BM, 1 / BN */
-  double results;      /* BM x BN */
-  double bytes;        /* bytes of A and B for each k */
-  double least_k;      /* k from which on split-K or a cluster can divide it: sgemm__min_block_k() twice; 0: stream-K */
+  double results; /* BM x BN */
+  double bytes;   /* bytes of A and B for each k */
+  double step_k;  /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
+  double least_k; /* k from which on split-K or a cluster can divide it: sgemm__min_block_k() twice; 0: stream-K; 1e300:
+                     no block divides it */
+  double split_blocks;     /* blocks that start for each tile, at least, where blocks divide k; 0: persistent ones do */
+  int log_m, log_n, log_k; /* base-2 logarithms of BM, BN and BK */
+  int uses_tma, cluster_k, can_split_k; /* traits of the variant */
+  int bufs, last_arch, stage;           /* columns of its row */
 } sgemm__tile_sizes;
 
 static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant variant) {
   static const sgemm__tile_sizes rows[SGEMM_VARIANT_COUNT] = {
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
-  {1.0 / (BM), 1.0 / (BN), (BM) * (BN), 4.0 * ((BM) + (BN)),                                                           \
-   SGEMM__USES_TMA_##stage ? 0.0 : 2.0 * SGEMM__MIN_BLOCK_K(BK, V, bufs)},
+  {(BM) * (BN),                                                                                                        \
+   4.0 * ((BM) + (BN)),                                                                                                \
+   SGEMM__IS_ELEMENTWISE(SGEMM_STAGE_##stage, V) ? 0.0 : (BK),                                                         \
+   SGEMM__USES_TMA_##stage ? 0.0                                                                                       \
+   : SGEMM__CLUSTER_SPLIT_K_##stage || SGEMM__CAN_SPLIT_K(0, 0, bufs, SGEMM_STAGE_##stage)                             \
+       ? 2.0 * SGEMM__MIN_BLOCK_K(BK, V, bufs)                                                                         \
+       : 1e300,                                                                                                        \
+   SGEMM__USES_TMA_##stage ? 0.0 : 2.0,                                                                                \
+   SGEMM__LOG2(BM),                                                                                                    \
+   SGEMM__LOG2(BN),                                                                                                    \
+   SGEMM__LOG2(BK),                                                                                                    \
+   SGEMM__USES_TMA_##stage,                                                                                            \
+   SGEMM__CLUSTER_SPLIT_K_##stage,                                                                                     \
+   SGEMM__CAN_SPLIT_K(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, bufs, SGEMM_STAGE_##stage),             \
+   bufs,                                                                                                               \
+   SGEMM__LAST_ARCH(production),                                                                                       \
+   SGEMM_STAGE_##stage},
       SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
   };
