@@ -184,8 +184,8 @@ static sgemm_params call(sgemm_op op_a, sgemm_op op_b, int64_t m, int64_t n, int
 enum { SHAPES = 80, SQUARES = 20, ALL = 1200 };
 
 /* SQUARES squares of 128 to 1344, for some of which tensor cores are estimated to be faster by less than the margin of
-   the selection. For the others the sizes are 1 to 4096 in m and n and 1 to 16384 in k, by three generators; one call in
-   four is a batch. */
+   the selection. For the others the sizes are 1 to 4096 in m and n and 1 to 16384 in k, by three generators; one call
+   in four is a batch. */
 static sgemm_params shape(int i) {
   const int64_t m = 1LL << i % 13, n = 1LL << i * 5 % 13, k = 1LL << i * 11 % 15;
   sgemm_params p = call(i % 2 ? SGEMM_T : SGEMM_N, i / 2 % 2 ? SGEMM_T : SGEMM_N, m + i % 3, n + i % 5, k + i % 7);
@@ -384,7 +384,7 @@ Test(tune, workspace) {
     without += bytes == 0;
     most = bytes > most ? bytes : most;
   }
-  cr_assert(with > 2 && without > 1 && sgemm_plan_workspace(&plans[0], &p) > 0, "%d and %d", with, without);
+  cr_assert(with > 2 && without > 0 && sgemm_plan_workspace(&plans[0], &p) > 0, "%d and %d", with, without);
   cr_assert(sgemm_tune(&p, COUNT, &plan, NULL, (sgemm_stream)1) == SGEMM_SUCCESS && gpu.opened == COUNT);
   cr_assert(gpu.allocated == 2 && gpu.zeroed == 1 && gpu.bytes[1] == most);
   expect_closed();

@@ -1421,6 +1421,27 @@ Test(selection, factors_of_operands) {
   cr_assert(fabs(candidate_of(variant, &q).load / plain.load - (2 * 256 + 4 * 80) / (2 * 256 + 4 * 128.0)) < 1e-9);
 }
 
+/* The plans of split-K have as many partitions as fill a wave, three quarters, a half and a third of it. 30 tiles of 64 x
+   64 with four blocks on each of 132 SMs leave 17.6 slots for each tile. */
+Test(selection, partitions_of_parts_of_a_wave) {
+  static const int partitions[] = {1, 17, 13, 8, 5};
+  const sgemm_device d = h200();
+  const sgemm_variant variant = SGEMM_async_64x64x16_8x4;
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 300, 350, 4000);
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  sgemm__candidate r;
+  sgemm__problem q;
+  int number;
+  p.workspace_bytes = 32 << 20;
+  q = sgemm__problem_of(&p, &d, &sgemm__h200);
+  r = sgemm__candidate_of(variant, sgemm__calibration_of(variant), &q, &sgemm__h200);
+  cr_assert(near(r.slots, 17.6, 1e-9), "%g slots", r.slots);
+  for (number = 0; number < (int)(sizeof partitions / sizeof *partitions); number++)
+    cr_assert(sgemm__numbered_plan(number, &r, &q, &plan) == 1 && plan.split_k == partitions[number] &&
+                  plan.cluster_k == 1 && plan.stream_k == 0,
+              "plan %d: %d partitions", number, plan.split_k);
+}
+
 /* Where k is too short for a full wave of partitions, the plan of split-K has as many as k allows: one for each 1,024 k
    of gemv 1x4x1024. With more k there are 128, the limit, in place of the 528 of a wave, and never two such plans. */
 Test(selection, partitions_of_a_short_k) {

@@ -14,6 +14,8 @@ says "an option of measure" "random_calls: --plans: unknown option" draw --plans
 says "no value" "random_calls: --seed: the option needs a value" draw --seed
 says "a seed that is no number" "random_calls: --seed is not a whole number of at least 0: 1e3" draw --seed 1e3
 says "no calls" "random_calls: --count is not a whole number from 1 to 100000: 0" draw --count 0
+says "no such mode" "random_calls: --mode is not strict, tensor or tensor_full: fast" \
+  measure "$work/times.csv" --mode fast
 says "no candidates" "random_calls: --tune is not a whole number from 1 to 64: 0" measure "$work/times.csv" --tune 0
 says "too many candidates" "random_calls: --tune is not a whole number from 1 to 64: 65" \
   measure "$work/times.csv" --tune 65

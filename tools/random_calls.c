@@ -4,7 +4,8 @@
      random_calls measure FILE.csv [OPTION]...     times the calls on this GPU; appends a line for each to FILE.csv
        --seed S, --count N    the calls to draw: by default seed 1, 2000 calls
        --calls FILE           the calls of a file that draw or measure wrote, in place of drawn ones
-       --plans FILE           times every plan of each call too, and appends the times to FILE, which `tune fit` reads
+       --plans FILE           times every strict plan of each call too, and appends the times to FILE, which `tune fit` reads
+       --mode MODE            strict (default), tensor or tensor_full; without workspace every call runs in strict fp32
        --tune N               runs the fastest of N candidates, by sgemm_tune(), in place of the selected plan; its
                               workspace has no limit
        --stream               calls from a stream, host included; by default calls are captured in graphs, so that no
@@ -12,10 +13,10 @@
      random_calls report FILE.csv                  prints the distribution of cuBLAS's time over this library's, by
                                                    kinds of calls, the slowest calls and the regret; needs no GPU
 
-   Both sides run in strict fp32. cuBLAS has 32 MiB of workspace and its default math mode. The library runs twice, with
-   the workspace that sgemm_workspace_query() asks for, and without workspace. All calls are L2-warm: one set of
-   matrices. Each result is compared with cuBLAS's. The regret is the time of the selected plan over that of the fastest
-   plan.
+   cuBLAS runs in strict fp32, with 32 MiB of workspace and its default math mode. The library runs twice, with the
+   workspace that sgemm_workspace_query() asks for, in the mode of the option, and without workspace. All calls are
+   L2-warm: one set of matrices. Each result is compared with cuBLAS's. The regret is the time of the selected plan over
+   that of the fastest strict plan.
      Exit status: 0, 1 if a result is wrong, 2 if the tool could not run. */
 #include "sgemm.h"
 #include "tools/machine.h"
@@ -186,6 +187,7 @@ typedef struct options {
   uint64_t seed;
   int count, stream;
   int candidates;            /* 0: not given */
+  int mode;                  /* sgemm_mode */
   const char *calls, *plans; /* NULL: not given */
 } options;
 
@@ -209,6 +211,7 @@ typedef struct bench {
   cublasHandle_t cublas;
   sgemm_device device;
   int from_stream; /* 1: calls from a stream, 0: in graphs */
+  int mode;        /* sgemm_mode */
   int candidates;  /* of sgemm_tune(); 0: the plans are those that sgemm_run() selects */
   FILE *out, *plans;
 } bench;
@@ -343,8 +346,9 @@ typedef struct fastest {
 } fastest;
 
 static void print_plan(FILE *out, const sgemm_plan *plan) {
-  fprintf(out, "%s:%d:%d:%d:%d%d", sgemm_variant_get(plan->variant)->name + 6, plan->cluster_k, plan->split_k,
-          plan->stream_k, plan->repack_a, plan->repack_b);
+  const sgemm_tensor_variant_info *tensor = sgemm_tensor_variant_get(plan->tensor);
+  fprintf(out, "%s:%d:%d:%d:%d%d", (tensor != NULL ? tensor->name : sgemm_variant_get(plan->variant)->name) + 6,
+          plan->cluster_k, plan->split_k, plan->stream_k, plan->repack_a, plan->repack_b);
 }
 
 /* Times all plans of a call. with: the fastest of all, without: of those that need no workspace; both hold the selected
@@ -409,6 +413,7 @@ static int measure_call(bench *b, sgemm_params p, int *wrong) {
   p.A = b->A;
   p.B = b->B;
   p.C = b->C;
+  p.mode = b->mode;
   if (sgemm_workspace_query(&p, &bytes) != SGEMM_SUCCESS)
     return fail("sgemm_workspace_query", "refused a call");
   for (i = 0; i < SUBJECTS_TIMED; i++) {
@@ -461,6 +466,7 @@ static int measure(const char *path, const call_list *calls, const options *o) {
   int i, status = 0, wrong = 0;
   memset(&b, 0, sizeof b);
   b.from_stream = o->stream;
+  b.mode = o->mode;
   b.candidates = o->candidates;
   if (!machine_present() || sgemm_device_query(-1, &b.device) != SGEMM_SUCCESS)
     return fail("measure", "needs a GPU");
@@ -656,11 +662,20 @@ static int report(const char *path) {
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
 
+/* The mode of a name. Returns 0 if there is none. */
+static int parse_mode(const char *name, int *mode) {
+  static const char *const names[] = {"strict", "tensor", "tensor_full"};
+  for (*mode = SGEMM_STRICT; *mode <= SGEMM_TENSOR_FULL; (*mode)++)
+    if (strcmp(names[*mode], name) == 0)
+      return 1;
+  return 0;
+}
+
 /* Parses the options from argv[first] on. only_draw: 1 if options of measuring are refused. 0 is success. */
 static int parse_options(int argc, char **argv, int first, int only_draw, options *o) {
   long long number;
   int i;
-  *o = (options){1, 2000, 0, 0, NULL, NULL};
+  *o = (options){1, 2000, 0, 0, SGEMM_STRICT, NULL, NULL};
   for (i = first; i < argc; i++) {
     const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(name, "--stream") == 0 && !only_draw) {
@@ -668,7 +683,8 @@ static int parse_options(int argc, char **argv, int first, int only_draw, option
       continue;
     }
     if (strcmp(name, "--seed") != 0 && strcmp(name, "--count") != 0 &&
-        (only_draw || (strcmp(name, "--calls") != 0 && strcmp(name, "--plans") != 0 && strcmp(name, "--tune") != 0)))
+        (only_draw || (strcmp(name, "--calls") != 0 && strcmp(name, "--plans") != 0 && strcmp(name, "--tune") != 0 &&
+                       strcmp(name, "--mode") != 0)))
       return fail(name, "unknown option");
     if (value == NULL)
       return fail(name, "the option needs a value");
@@ -677,6 +693,9 @@ static int parse_options(int argc, char **argv, int first, int only_draw, option
       o->calls = value;
     } else if (strcmp(name, "--plans") == 0) {
       o->plans = value;
+    } else if (strcmp(name, "--mode") == 0) {
+      if (!parse_mode(value, &o->mode))
+        return fail("--mode is not strict, tensor or tensor_full", value);
     } else if (strcmp(name, "--tune") == 0) {
       if (!numbers_parse(value, 1, SGEMM_MAX_CANDIDATES, &number))
         return fail("--tune is not a whole number from 1 to 64", value);

@@ -123,33 +123,34 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   }
 }
 
-/* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 and 2: split-K with
-   partitions that fill one or two waves, or with fewer where k has less than sgemm__min_block_k() for each; stream-K
-   with a block for each slot, or with equally many units for each tile. From 3 on: a cluster for each tile, without
-   partitions (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no
-   plan of this number, -1 if there is none of a greater number either. */
-enum { SGEMM__PLAN_NUMBERS = 10 };
+/* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 to 4: split-K with as many
+   partitions as fill a wave, three quarters, a half or a third of it, or with fewer where k has less than
+   sgemm__min_block_k() for each (docs/notebook/selection.md, "Parts of a wave"); stream-K with a block for each slot, or
+   with equally many units for each tile. From 5 on: a cluster for each tile, without partitions
+   (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no plan of this
+   number, -1 if there is none of a greater number either. */
+enum { SGEMM__PLAN_NUMBERS = 12, SGEMM__SPLIT_NUMBERS = 4 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm__problem *q,
                                        sgemm_plan *plan) {
-  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
-  const int split_k_limit = 128, waves = number <= 2 ? number : 0;
+  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
+  static const double waves[1 + SGEMM__SPLIT_NUMBERS] = {0.0, 1.0, 0.75, 0.5, 1.0 / 3.0};
   plan->cluster_k = clusters[number];
   plan->split_k = 1;
   plan->stream_k = 0;
   if (plan->cluster_k > 1 && plan->cluster_k > r->most_blocks)
     return -1;
-  if (waves == 0)
+  if (number == 0 || number > SGEMM__SPLIT_NUMBERS)
     return 1;
-  if (!q->has_workspace)
+  if (!q->has_workspace || !sgemm__can_split_k(r->v))
     return 0; /* partial results need workspace */
-  if (r->v->uses_tma && sgemm__can_split_k(r->v)) {
+  if (r->v->uses_tma) {
     const int slots = (int)(q->sms * r->v->resident);
-    plan->stream_k = waves == 1 ? slots : sgemm__even_stream_k(r->tiles, slots);
-  } else if (sgemm__can_split_k(r->v)) {
-    const double most = sgemm__smaller(split_k_limit, q->k / sgemm__min_block_k(r->v));
-    if (waves == 2 && r->slots >= most)
-      return 0; /* the plan of one wave has as many partitions */
-    plan->split_k = (int)sgemm__smaller(r->slots * waves, most);
+    plan->stream_k = number == 1 ? slots : number == 2 ? sgemm__even_stream_k(r->tiles, slots) : 0;
+  } else {
+    const double split_k_limit = 128.0, most = sgemm__smaller(split_k_limit, q->k / sgemm__min_block_k(r->v));
+    if (number > 1 && r->slots * waves[number] >= most)
+      return 0; /* the plan of a whole wave has as many partitions */
+    plan->split_k = (int)sgemm__smaller(r->slots * waves[number], most);
   }
   return sgemm__summed_parts(plan) > 1;
 }
@@ -329,11 +330,12 @@ static inline sgemm_format sgemm__format_of(const sgemm_params *p) {
    the estimate from making a tensor mode slower than strict fp32. */
 #define SGEMM__TENSOR_MARGIN 0.85
 
-/* 1 if the call may run on tensor cores at all. */
+/* 1 if the call may run on tensor cores at all. With k below 128 the split of the operands takes longer than the tensor
+   cores save (docs/notebook/tensor.md, "Calls that nobody chose"). */
 static inline int sgemm__may_use_tensor(const sgemm_params *p, const sgemm__problem *q) {
-  enum { FP16_MIN_K = 128, BF16_MIN_K = 64 };
-  return p->mode != SGEMM_STRICT && p->k >= (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) && q->args.k > 0 &&
-         sgemm_tensor_compiled() && sgemm__suits_tensor(&q->args);
+  enum { MIN_K = 128 };
+  return p->mode != SGEMM_STRICT && p->k >= MIN_K && q->args.k > 0 && sgemm_tensor_compiled() &&
+         sgemm__suits_tensor(&q->args);
 }
 
 /* The largest split_k with which a tensor-core variant computes p; split_k is a power of two. 0: the variant does not
