@@ -93,13 +93,18 @@ typedef struct sgemm__split_operand {
 } sgemm__split_operand;
 
 /* Words at the start of a tensor plan's workspace. The multiplying kernels write them; later launches read them. Each
-   slice of a plan writes them again. */
+   slice of a plan writes them again. SGEMM__WORD_SPREAD_AT is also written by the split, which reads what earlier blocks
+   or calls have left there. */
 enum {
-  SGEMM__WORD_REPORT,    /* the value of sgemm_guard_query(): the sum of the bits of all slices */
-  SGEMM__WORD_STRICT,    /* not 0 if strict fp32 computes C */
-  SGEMM__WORD_FIRST,     /* plans with tensor_fallback: the fallback reason of plan.tensor */
-  SGEMM__WORD_FULL_TERMS /* plans with tensor_fallback: 1 if the split terms in the workspace are those of full range */
+  SGEMM__WORD_REPORT,     /* the value of sgemm_guard_query(): the sum of the bits of all slices */
+  SGEMM__WORD_STRICT,     /* not 0 if strict fp32 computes C */
+  SGEMM__WORD_FIRST,      /* plans with tensor_fallback: the fallback reason of plan.tensor */
+  SGEMM__WORD_FULL_TERMS, /* plans with tensor_fallback: 1 if the split terms in the workspace are those of full range */
+  SGEMM__WORD_SPREAD_AT   /* plans with tensor_fallback, two words: where an earlier block has found a spread */
 };
+
+/* The value of SGEMM__WORD_SPREAD_AT where no spread is known. */
+#define SGEMM__NO_SPREAD UINT64_MAX
 
 /* Args of the tensor modes' kernels: the split and the multiplication. */
 typedef struct sgemm__tensor_args {
@@ -114,6 +119,7 @@ typedef struct sgemm__tensor_args {
   int reduction;                     /* reducing kernels: sgemm_reduction */
   uint32_t *full_terms;              /* SGEMM__WORD_FULL_TERMS: in kernels of tensor_fallback, and in fp16x3 if slices
                                         share an operand; else NULL */
+  uint64_t *spread_at;               /* SGEMM__WORD_SPREAD_AT in fp16x3 of plans with tensor_fallback; else NULL */
   float *tile_values;                /* reducing kernels: workspace, a partial value for each row of each tile, see
                                         sgemm__store_tile_value(); else NULL */
 } sgemm__tensor_args;

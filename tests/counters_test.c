@@ -1151,3 +1151,42 @@ Test(reduction, bytes, .fini = compared_something) {
     equal(c.global_store_bytes, 12 * count, "axis %d: bytes of values and indices", axis);
   }
 }
+
+/* Bytes that a tensor call loads. */
+static int64_t bytes_loaded(const sgemm_plan *plan, const sgemm_params *p) {
+  const int64_t before = sgemm_model_total()->global_load_bytes;
+  cr_assert(sgemm_run_plan(plan, p, NULL) == SGEMM_SUCCESS, "%s", sgemm_model_error());
+  return sgemm_model_total()->global_load_bytes - before;
+}
+
+/* The only spread is in the last 128 k of the last row. The first call finds it after it has split the rest. The second
+   call finds its place in the workspace, and its split in fp16x3 loads the row there alone. Before the first call the
+   word of the workspace is 0, the place of another row, which each warp loads too. */
+Test(tensor, a_known_spread_ends_the_split) {
+  enum { M = 128, N = 64, K = 70 * 128 };
+  const sgemm_model one_core = {SGEMM_MODEL_FORWARD, 0, 1, 1};
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_T, M, N, K);
+  sgemm_plan plan = sgemm_variant_plan(SGEMM_tiled_32x32x32_1x1, &p);
+  float *A = operand(M * K), *B = operand(N * K), *C = operand(M * N);
+  int64_t first, second, i;
+  sgemm_model_set(&one_core);
+  for (i = 0; i < M * K; i++)
+    A[i] = 1.0f;
+  for (i = 0; i < N * K; i++)
+    B[i] = i < N * K - 64 ? 1.0f : 0x1p-20f;
+  plan.tensor = SGEMM_wgmma_fp16x3_128x64;
+  plan.tensor_fallback = SGEMM_wgmma_bf16x6_128x64;
+  p.mode = SGEMM_TENSOR;
+  p.A = A;
+  p.B = B;
+  p.C = C;
+  p.workspace_bytes = sgemm_plan_workspace(&plan, &p);
+  p.workspace = operand(p.workspace_bytes / 4);
+  first = bytes_loaded(&plan, &p);
+  second = bytes_loaded(&plan, &p);
+  equal(first - second, 4 * (int64_t)(M + N) * K, "bytes of the split");
+  free(p.workspace);
+  free(A);
+  free(B);
+  free(C);
+}

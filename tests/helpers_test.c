@@ -1421,8 +1421,8 @@ Test(selection, factors_of_operands) {
   cr_assert(fabs(candidate_of(variant, &q).load / plain.load - (2 * 256 + 4 * 80) / (2 * 256 + 4 * 128.0)) < 1e-9);
 }
 
-/* The plans of split-K have as many partitions as fill a wave, three quarters, a half and a third of it. 30 tiles of 64 x
-   64 with four blocks on each of 132 SMs leave 17.6 slots for each tile. */
+/* The plans of split-K have as many partitions as fill a wave, three quarters, a half and a third of it. 30 tiles of
+   64 x 64 with four blocks on each of 132 SMs leave 17.6 slots for each tile. */
 Test(selection, partitions_of_parts_of_a_wave) {
   static const int partitions[] = {1, 17, 13, 8, 5};
   const sgemm_device d = h200();

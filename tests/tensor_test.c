@@ -1,6 +1,8 @@
 /* Tests of the tensor modes: the split of an operand, the fallback reasons of the guard, every tensor-core variant,
    pre-split operands, plans and the selection. */
 #include "tests/testing.h"
+#include "sgemm/geometry.h"
+#include "sgemm/args.h"
 #if !defined(MACHINE_CUDA) || !MACHINE_CUDA
 #include "cpu/sgemm_model.h"
 #endif
@@ -916,6 +918,81 @@ Test(fallback, long_k) {
   cr_assert(equals_c(&q, c));
   free(c);
   problem_free(&q);
+}
+
+/* Runs the plan of an uploaded problem with a value in the workspace's word for the place of a spread, and returns the
+   word's value afterwards. */
+static uint64_t run_with_place(problem *q, uint64_t place) {
+  uint64_t *word;
+  CHECK(problem_upload(q));
+  word = (uint64_t *)((uint32_t *)q->p.workspace + SGEMM__WORD_SPREAD_AT);
+  cr_assert(machine_upload(word, &place, sizeof place) == 0);
+  cr_assert(sgemm_run_plan(&q->plan, &q->p, NULL) == SGEMM_SUCCESS);
+  CHECK(problem_download(q));
+  cr_assert(machine_download(&place, word, sizeof place) == 0);
+  return place;
+}
+
+/* Digits; in B a spread in the last 128 k, and in the first 128 k an inexact element beside a single non-zero in A. */
+static void late_spread(problem *q) {
+  int64_t k;
+  fill_both(q, digits);
+  for (k = 1; k < 128; k++)
+    *element(&q->A, 0, 1, k) = 0.0f;
+  *element(&q->B, 0, 5, 2) = 0x1p-18f;
+  for (k = 1; k <= 4; k++)
+    *element(&q->B, 0, q->p.k - k, 3) = 0x1p-18f;
+}
+
+/* A split so long that its warps look for a known spread. Whatever the word says before the call, its way and its bits
+   are the same: those of fp16x3 for elements without a spread, even if the word names a row of them, and those of full
+   range for others. The word names no place after the former, and after the latter one in the operand with a spread. */
+Test(fallback, known_spread) {
+  /* Rows 0 of A and of B, row 69 of A, two rows beyond A, k beyond the end. */
+  uint64_t places[] = {SGEMM__NO_SPREAD, 0, 64, 1 << 7 | 5, 1 << 7 | 6, 3 << 7 | 63, 1 << 30, (1ull << 63) + 64};
+  enum { PLACES = sizeof places / sizeof *places, PLAIN = 0, GRADIENT, LATE, KINDS };
+  problem q = problem_tensor(PAIRS[0].first, 2, SGEMM_N, SGEMM_T, 70, 9, 0, ROUNDING);
+  sgemm_device device;
+  int i, kind;
+  need_variant(PAIRS[0].first);
+  cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
+  q.p.k = (int64_t)SGEMM__SCALE_K * (16 * SGEMM__SPLIT_RESIDENT * device.multiprocessors / 3 + 1);
+  q.p.lda = q.p.ldb = q.p.k + 5;
+  q.guard_page = 1;
+  add_fallback(&q, 0);
+  for (kind = PLAIN; kind < KINDS; kind++) {
+    const uint32_t reason = kind == PLAIN ? 0 : (uint32_t)SGEMM_GUARD_SPREAD | SGEMM_GUARD_FULL_RANGE;
+    problem plain;
+    float *c;
+    problem_make(&q);
+    if (kind == GRADIENT)
+      fill_gradient(&q);
+    else if (kind == LATE)
+      late_spread(&q);
+    else
+      fill_both(&q, digits);
+    places[0] = run_with_place(&q, SGEMM__NO_SPREAD);
+    cr_assert(kind == PLAIN ? places[0] == SGEMM__NO_SPREAD
+                            : places[0] != SGEMM__NO_SPREAD && (places[0] >> 6 & 1) == (kind == LATE),
+              "kind %d: place %llx", kind, (unsigned long long)places[0]);
+    c = copy_of_c(&q);
+    for (i = 0; i < PLACES; i++) {
+      cr_assert(reason_of(&q) == reason, "kind %d, place %d: reason %u", kind, i - 1, reason_of(&q));
+      run_with_place(&q, places[i]);
+      cr_assert(equals_c(&q, c), "kind %d, place %d: other bits", kind, i);
+    }
+    CHECK(problem_check(&q));
+    if (kind == PLAIN) {
+      plain = q;
+      plain.plan.tensor_fallback = SGEMM_TENSOR_VARIANT_NONE;
+      CHECK(problem_run(&plain, NULL));
+    } else {
+      run_full_range(&q);
+    }
+    cr_assert(equals_c(&q, c), "kind %d: not the bits of the one way", kind);
+    free(c);
+    problem_free(&q);
+  }
 }
 
 static void large_spread(problem *q, float low) {

@@ -54,6 +54,15 @@ static inline float sgemm__shuffle_xor(float x, int mask) {
   return other;
 }
 
+/* Lane 0 loads; the others read its value after the warp barrier. */
+static inline uint64_t sgemm__load_for_warp(const uint64_t *p) {
+  uintptr_t *words = sgemm__cpu_exchange();
+  if (sgemm__thread() % 32 == 0)
+    words[0] = (uintptr_t)__atomic_load_n(p, __ATOMIC_RELAXED);
+  sgemm__warp_barrier();
+  return words[0];
+}
+
 /* Elects lane 0. */
 static inline int sgemm__elect_one(void) {
   sgemm__warp_barrier();

@@ -156,6 +156,11 @@ SGEMM__DEVICE void sgemm__shuffle_xor4(float *r, int mask) {
     r[i] = __shfl_xor_sync(0xffffffffu, r[i], mask);
 }
 
+/* Loads a word to which other blocks may store, for all lanes of a warp: all get the value that lane 0 has loaded. */
+SGEMM__DEVICE uint64_t sgemm__load_for_warp(const uint64_t *p) {
+  return __shfl_sync(0xffffffffu, (unsigned long long)*(const volatile uint64_t *)p, 0);
+}
+
 /* Orders the thread's earlier reads of shared memory before copies of the async proxy, whichever thread issues them
    (PTX ISA, "membar/fence", fence.proxy.async). An arrival at an mbarrier alone does not order them: without the fence,
    with two blocks per SM, one call in ten at 4096 x 4096 x 4096 had wrong results (H200, docs/notebook/tma_origins.md,

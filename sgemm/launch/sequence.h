@@ -331,6 +331,7 @@ static inline sgemm_status sgemm__launch_full_range(const sgemm_plan *plan, cons
   t.first_reason = words + SGEMM__WORD_FIRST;
   t.report = words + SGEMM__WORD_REPORT;
   t.full_terms = words + SGEMM__WORD_FULL_TERMS;
+  t.spread_at = NULL;
   status = sgemm__emit(
       SGEMM__SPLIT_FALLBACK, 0,
       sgemm__grid_of(blocks < (double)resident ? (int64_t)blocks : resident, 1, SGEMM__SPLIT_THREADS, 0), &t, to);
@@ -363,9 +364,19 @@ static inline sgemm__tensor_args sgemm__tensor_args_of(const sgemm_plan *plan, c
   t.report = full_range ? NULL : words + SGEMM__WORD_REPORT;
   t.adds_to_report = adds_to_report;
   t.full_terms = full_range && (slice->shares_a || slice->shares_b) ? words + SGEMM__WORD_FULL_TERMS : NULL;
+  t.spread_at = NULL;
   t.tile_values = NULL;
   t.reduction = 0;
   return t;
+}
+
+/* 1 if the warps of a split look for a spread that an earlier one has found (sgemm/stages/tensor_spread.cuh): the split
+   has SGEMM__SPREAD_WAVES waves of blocks. A shorter one has less to leave out, and the look costs it 1 us: 1.4 % of
+   1792 x 1792 x 1792 (docs/notebook/tensor.md, "A spread ends the split"). */
+enum { SGEMM__SPREAD_WAVES = 16 };
+static inline int sgemm__is_long_split(const sgemm__tensor_layout *l, int64_t k, const sgemm_device *device) {
+  return sgemm__full_range_row_blocks(l, k) >=
+         (double)SGEMM__SPREAD_WAVES * SGEMM__SPLIT_RESIDENT * device->multiprocessors;
 }
 
 /* The plan of a tensor plan's strict fallback. */
@@ -386,7 +397,10 @@ static inline sgemm_status sgemm__run_slice(const sgemm_plan *plan, const sgemm_
   const sgemm_plan fallback = sgemm__fallback_plan(plan);
   const int apply = sgemm__applies_after_tensor(plan, t.split_k, &slice->args); /* also after a fallback */
   sgemm__args strict = slice->args;
-  sgemm_status status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
+  sgemm_status status;
+  if (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE && sgemm__is_long_split(l, slice->args.k, device))
+    t.spread_at = (uint64_t *)(words + SGEMM__WORD_SPREAD_AT);
+  status = sgemm__launch_split(&t, sgemm__tensor_variant_get(plan->tensor)->format, to);
   if (status != SGEMM_SUCCESS)
     return status;
   if (t.split_k > 1) {

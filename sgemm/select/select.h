@@ -125,8 +125,8 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
 
 /* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 to 4: split-K with as many
    partitions as fill a wave, three quarters, a half or a third of it, or with fewer where k has less than
-   sgemm__min_block_k() for each (docs/notebook/selection.md, "Parts of a wave"); stream-K with a block for each slot, or
-   with equally many units for each tile. From 5 on: a cluster for each tile, without partitions
+   sgemm__min_block_k() for each (docs/notebook/selection.md, "Parts of a wave"); stream-K with a block for each slot,
+   or with equally many units for each tile. From 5 on: a cluster for each tile, without partitions
    (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no plan of this
    number, -1 if there is none of a greater number either. */
 enum { SGEMM__PLAN_NUMBERS = 12, SGEMM__SPLIT_NUMBERS = 4 };

@@ -68,7 +68,8 @@ SGEMM__DEVICE int sgemm__tensor_has_no_work(const sgemm__tensor_args *args, int 
 }
 
 /* The guard: returns the fallback reason of this format. Each block combines the flag bits of all of A and B, and block
-   0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3 beside its own. The
+   0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3 beside its own.
+   After a spread the split has not read all elements, and full range finds the other reasons. The
    first `threads` threads of the block call it. words: 2 words of shared memory, 0 before the call. flags_combined: an
    mbarrier at which each of these warps arrives once. */
 SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, uint32_t *words,
@@ -90,8 +91,12 @@ SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, 
     sgemm__mbarrier_arrive(flags_combined);
   sgemm__mbarrier_wait(flags_combined, 0);
   fallback_reason = sgemm__fallback_reason(words[0], words[1]);
+  if (args->spread_at != NULL && fallback_reason & SGEMM_GUARD_SPREAD)
+    fallback_reason = SGEMM_GUARD_SPREAD;
   if (sgemm__thread() == 0 && sgemm__block_x() == 0) {
     *args->guard_word = fallback_reason;
+    if (args->spread_at != NULL && fallback_reason == 0)
+      *args->spread_at = SGEMM__NO_SPREAD;
     if (format != SGEMM_FORMAT_fp16x3 && args->first_reason != NULL) {
       *args->full_terms = 1;
       sgemm__report(args, *args->first_reason | fallback_reason | (fallback_reason == 0 ? SGEMM_GUARD_FULL_RANGE : 0));

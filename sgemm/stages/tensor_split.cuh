@@ -208,6 +208,11 @@ SGEMM__DEVICE int sgemm__scale_exponent(float largest, int format) {
   return largest == 0.0f ? sgemm__max_exponent(format) : exponent;
 }
 
+/* The block scale of a row, the inverse of its scale. exponent: that of its largest element. */
+SGEMM__DEVICE float sgemm__block_scale(int exponent, int format) {
+  return sgemm__float_of((uint32_t)(exponent - sgemm__max_exponent(format) + 127) << 23);
+}
+
 /* The flag bits of this thread's 32 elements and of its row. exact_from: the smallest magnitude, before scaling, of an
    exact element. k_left: k of the operand from the first of the 128 k on. */
 SGEMM__DEVICE uint32_t sgemm__flags_of(const float *x, const sgemm__row_stats *row, float exact_from, int64_t k_left) {
@@ -230,6 +235,8 @@ SGEMM__DEVICE uint32_t sgemm__flags_of(const float *x, const sgemm__row_stats *r
   }
   return row->largest == INFINITY ? SGEMM__FLAG_NONFINITE : bits;
 }
+
+#include "sgemm/stages/tensor_spread.cuh"
 
 /* Splits this thread's 32 elements and stores their terms, 8 k of a term (16 bytes) at a time. to: the address of term
    hi of the first 8 k. next: bytes to the first 8 of the second 16 k, which lie 64 k further on. both: 1 if the
@@ -262,15 +269,19 @@ SGEMM__DEVICE void sgemm__store_terms(const float *x, float scale, int format, c
 
 /* Splits row block `number` of an operand, 64 rows, over 128 k, number block_k. Each of 8 warps splits 8 rows, four
    threads a row. A thread splits 16 k of its row, number segment = 0 to 3, and the 16 k that lie 64 k further on.
-   The warps have one barrier, to combine their flag bits.
+   The warps have one barrier, to combine their flag bits. A warp that knows of a spread leaves out its rows.
      The number of instructions limits the kernel. With 10 million instructions for 4096 x 4096 in fp16x3 it takes 37
      us, and a copy with the same access pattern 36.5 us; with 16 million instructions and two more barriers it took 42
      us (H200, docs/notebook/tensor.md).
-     X: `extent` rows of k_all elements; elements of a row have stride 1 if k_major, else ld; matrices of the batch have
-     stride `stride`. shared: 64 rows of elements. stats: 64 rows of statistics. flags: one word for each warp. */
-SGEMM__DEVICE void sgemm__split_row_block(const sgemm__split_operand *o, const float *X, int64_t ld, int64_t stride,
-                                          int64_t extent, int64_t k_all, int k_major, uint32_t number, uint32_t block_k,
+     shared: 64 rows of elements. stats: 64 rows of statistics. flags: one word for each warp. */
+SGEMM__DEVICE void sgemm__split_row_block(const sgemm__tensor_args *args, int of_b, uint32_t number, uint32_t block_k,
                                           int format, float *shared, float *stats, uint32_t *flags) {
+  const sgemm__args *p = &args->gemm;
+  const sgemm__split_operand *o = of_b ? &args->b : &args->a;
+  const float *X = of_b ? p->B : p->A;
+  const int64_t ld = of_b ? p->ldb : p->lda, stride = of_b ? p->stride_b : p->stride_a;
+  const int64_t extent = of_b ? p->n : p->m, k_all = p->k;
+  const int k_major = of_b ? p->trans_b : !p->trans_a;
   const uint32_t t = (uint32_t)sgemm__thread(), warp = t / 32, lane = t % 32;
   const uint32_t own = warp * 8 + lane % 8, segment = lane / 8; /* the thread's row, and its 16 k */
   const uint32_t row_blocks = (uint32_t)(o->rows / SGEMM__ROW_BLOCK), batch = o->batch > 1 ? number / row_blocks : 0;
@@ -286,25 +297,32 @@ SGEMM__DEVICE void sgemm__split_row_block(const sgemm__split_operand *o, const f
   float x[32], scale, block_scale, exact_from; /* block_scale = 1 / scale */
   sgemm__row_stats row;
   char *to; /* address of term hi of the thread's first 8 k */
+  uint32_t bits;
   int i, exponent;
+  const int leave_out = sgemm__spread_is_known(args, lane, format);
   if (lane == 0)
-    flags[warp] = 0;
-  sgemm__load_split_rows(first, ld, k_major, warp, lane, rows, ks, inside, warp_rows, x);
-  sgemm__warp_barrier();
-  SGEMM__UNROLL
-  for (i = 0; i < 32; i += 4)
-    sgemm__load_shared4(x + i, shared + own * SGEMM__SPLIT_PITCH + i / 16 * 64 + segment * 16 + i % 16);
-  row = sgemm__row_stats_of(x, row_stats, segment);
-  exponent = sgemm__scale_exponent(row.largest, format);
-  scale = sgemm__float_of((uint32_t)(sgemm__max_exponent(format) - exponent + 127) << 23);
-  block_scale = sgemm__float_of((uint32_t)(exponent - sgemm__max_exponent(format) + 127) << 23);
-  if (segment == 0)
-    sgemm__store_global(o->scales + at_k * o->rows + row0 + sgemm__scale_offset(own), block_scale);
-  exact_from = block_scale * sgemm__exact_from(format);
-  sgemm__or_shared(flags + warp, sgemm__flags_of(x, &row, exact_from, k_all - k0));
-  to = (char *)o->data + (batch * k_blocks + k_block) * sgemm__k_block_bytes(o, format) +
-       (row0 / 8 + warp) * (SGEMM__GROUP_BYTES * sgemm__terms(format)) + segment % 2 * 256 + lane % 8 * 16;
-  sgemm__store_terms(x, scale, format, to, 2 * sgemm__k_block_bytes(o, format), k_block + 2 < k_blocks);
+    flags[warp] = leave_out ? SGEMM__FLAG_SPREAD : 0;
+  if (!leave_out) {
+    sgemm__load_split_rows(first, ld, k_major, warp, lane, rows, ks, inside, warp_rows, x);
+    sgemm__warp_barrier();
+    SGEMM__UNROLL
+    for (i = 0; i < 32; i += 4)
+      sgemm__load_shared4(x + i, shared + own * SGEMM__SPLIT_PITCH + i / 16 * 64 + segment * 16 + i % 16);
+    row = sgemm__row_stats_of(x, row_stats, segment);
+    exponent = sgemm__scale_exponent(row.largest, format);
+    scale = sgemm__float_of((uint32_t)(sgemm__max_exponent(format) - exponent + 127) << 23);
+    block_scale = sgemm__block_scale(exponent, format);
+    if (segment == 0)
+      sgemm__store_global(o->scales + at_k * o->rows + row0 + sgemm__scale_offset(own), block_scale);
+    exact_from = block_scale * sgemm__exact_from(format);
+    bits = sgemm__flags_of(x, &row, exact_from, k_all - k0);
+    sgemm__or_shared(flags + warp, bits);
+    if (args->spread_at != NULL && bits & SGEMM__FLAG_SPREAD)
+      *(volatile uint64_t *)args->spread_at = sgemm__spread_place(o, of_b, number, block_k, own);
+    to = (char *)o->data + (batch * k_blocks + k_block) * sgemm__k_block_bytes(o, format) +
+         (row0 / 8 + warp) * (SGEMM__GROUP_BYTES * sgemm__terms(format)) + segment % 2 * 256 + lane % 8 * 16;
+    sgemm__store_terms(x, scale, format, to, 2 * sgemm__k_block_bytes(o, format), k_block + 2 < k_blocks);
+  }
   sgemm__barrier();
   if (t == 0) {
     SGEMM__UNROLL
@@ -323,15 +341,12 @@ SGEMM__DEVICE uint32_t sgemm__row_blocks(const sgemm__split_operand *o, int is_s
    no work. */
 SGEMM__DEVICE void sgemm__split_block(const sgemm__tensor_args *args, uint32_t of_a, uint32_t block, uint32_t block_k,
                                       int format, float *shared, float *stats, uint32_t *flags) {
-  const sgemm__args *p = &args->gemm;
-  if (block_k >= sgemm__scale_blocks(p->k))
+  if (block_k >= sgemm__scale_blocks(args->gemm.k))
     return;
   if (block < of_a)
-    sgemm__split_row_block(&args->a, p->A, p->lda, p->stride_a, p->m, p->k, !p->trans_a, block, block_k, format, shared,
-                           stats, flags);
+    sgemm__split_row_block(args, 0, block, block_k, format, shared, stats, flags);
   else
-    sgemm__split_row_block(&args->b, p->B, p->ldb, p->stride_b, p->n, p->k, p->trans_b, block - of_a, block_k, format,
-                           shared, stats, flags);
+    sgemm__split_row_block(args, 1, block - of_a, block_k, format, shared, stats, flags);
 }
 
 /* The work of a block of the fallback's split: row blocks block_x, block_x + grid_x and so on, counted over the row
