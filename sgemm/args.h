@@ -93,18 +93,19 @@ typedef struct sgemm__split_operand {
 } sgemm__split_operand;
 
 /* Words at the start of a tensor plan's workspace. The multiplying kernels write them; later launches read them. Each
-   slice of a plan writes them again. SGEMM__WORD_SPREAD_AT is also written by the split, which reads what earlier blocks
-   or calls have left there. */
+   slice of a plan writes them again. SGEMM__WORD_SPREAD_AT is also written by the split, which reads what earlier
+   blocks or calls have left there. */
 enum {
-  SGEMM__WORD_REPORT,     /* the value of sgemm_guard_query(): the sum of the bits of all slices */
-  SGEMM__WORD_STRICT,     /* not 0 if strict fp32 computes C */
-  SGEMM__WORD_FIRST,      /* plans with tensor_fallback: the fallback reason of plan.tensor */
-  SGEMM__WORD_FULL_TERMS, /* plans with tensor_fallback: 1 if the split terms in the workspace are those of full range */
-  SGEMM__WORD_SPREAD_AT   /* plans with tensor_fallback, two words: where an earlier block has found a spread */
+  SGEMM__WORD_REPORT, /* the value of sgemm_guard_query(): the sum of the bits of all slices */
+  SGEMM__WORD_STRICT, /* not 0 if strict fp32 computes C */
+  /* Of plans with tensor_fallback: */
+  SGEMM__WORD_FIRST,      /* the fallback reason of plan.tensor */
+  SGEMM__WORD_FULL_TERMS, /* 1 if the split terms in the workspace are those of full range */
+  SGEMM__WORD_SPREAD_AT   /* two words: the place of a spread, as sgemm__spread_place() makes it */
 };
 
 /* The value of SGEMM__WORD_SPREAD_AT where no spread is known. */
-#define SGEMM__NO_SPREAD UINT64_MAX
+#define SGEMM__NO_SPREAD (~(uint64_t)0)
 
 /* Args of the tensor modes' kernels: the split and the multiplication. */
 typedef struct sgemm__tensor_args {

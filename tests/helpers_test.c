@@ -1421,6 +1421,27 @@ Test(selection, factors_of_operands) {
   cr_assert(fabs(candidate_of(variant, &q).load / plain.load - (2 * 256 + 4 * 80) / (2 * 256 + 4 * 128.0)) < 1e-9);
 }
 
+/* A tensor plan that stores to a C whose rows start at odd multiples of 4 bytes stores single results: 0.7 clocks of an
+   SM more for each. Partial results are aligned. */
+Test(selection, odd_rows_of_tensor_results) {
+  const sgemm_device d = h200();
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 1000, 2000, 512);
+  sgemm_plan plan = sgemm__plain_plan(SGEMM_tiled_32x32x32_1x1);
+  int split_k, padding;
+  plan.tensor = SGEMM_wgmma_fp16x3_128x128;
+  p.mode = SGEMM_TENSOR;
+  for (split_k = 1; split_k <= 2; split_k++)
+    for (padding = 1; padding <= 3; padding++) {
+      sgemm_params padded = p;
+      double more;
+      plan.split_k = split_k;
+      padded.ldc += padding;
+      more = sgemm_plan_estimate(&plan, &padded, &d) - sgemm_plan_estimate(&plan, &p, &d);
+      cr_assert(near(more, split_k == 1 && padding % 2 ? 0.7 * 2e6 / 132.0 / 1980.0 : 0.0, 1e-6),
+                "split_k %d, ldc %d: %g us more", split_k, (int)padded.ldc, more);
+    }
+}
+
 /* The plans of split-K have as many partitions as fill a wave, three quarters, a half and a third of it. 30 tiles of
    64 x 64 with four blocks on each of 132 SMs leave 17.6 slots for each tile. */
 Test(selection, partitions_of_parts_of_a_wave) {

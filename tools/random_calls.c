@@ -4,7 +4,7 @@
      random_calls measure FILE.csv [OPTION]...     times the calls on this GPU; appends a line for each to FILE.csv
        --seed S, --count N    the calls to draw: by default seed 1, 2000 calls
        --calls FILE           the calls of a file that draw or measure wrote, in place of drawn ones
-       --plans FILE           times every strict plan of each call too, and appends the times to FILE, which `tune fit` reads
+       --plans FILE           times every strict plan of each call too, and appends the times to FILE, for `tune fit`
        --mode MODE            strict (default), tensor or tensor_full; without workspace every call runs in strict fp32
        --tune N               runs the fastest of N candidates, by sgemm_tune(), in place of the selected plan; its
                               workspace has no limit

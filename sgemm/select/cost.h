@@ -484,7 +484,9 @@ static inline double sgemm__cost(const sgemm_plan *plan, const sgemm__candidate 
 #define SGEMM__COST_TENSOR_LAUNCH 2550.0 /* clocks of each launch of a tensor plan */
 #define SGEMM__COST_SPLIT 4000.0         /* clocks of a split of any size, besides its launch and its bytes */
 #define SGEMM__COST_SPLIT_BANDWIDTH 0.85 /* fraction of the nominal DRAM bandwidth that splits and stores reach */
-#define SGEMM__COST_MMA_OTHER 4.0        /* time of a k-block of mma at a quarter of the rate, over that on sm_90 */
+#define SGEMM__COST_TENSOR_ODD_C                                                                                       \
+  0.7                             /* clocks of an SM for a result in a C whose leading dimension is odd (tensor.md) */
+#define SGEMM__COST_MMA_OTHER 4.0 /* time of a k-block of mma at a quarter of the rate, over that on sm_90 */
 
 /* The time of a k-block of mma, over that on sm_90. On sm_90 the mma variants reach about 600 FMAs per SM and clock.
    The peak is 1024 on sm_80 and sm_100, and 256 with fp32 sums on GPUs for graphics, on which strict variants are
@@ -525,7 +527,8 @@ static inline double sgemm__tensor_tiles_cost(const sgemm_plan *plan, const sgem
 }
 
 /* Estimated clocks of a tensor plan whose guard does not fire: the launches, the split at the speed of DRAM, the tiles
-   and the stores. With slices of m and n an operand is split again for each slice of the one that they share; slices of
+   and the stores. The kernels store two results of a row at a time, where each row of C starts at a multiple of 8 bytes:
+   partial results do. With slices of m and n an operand is split again for each slice of the one that they share; slices of
    k read and write all of C again. */
 static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                         const sgemm__problem *q) {
@@ -542,7 +545,8 @@ static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_para
                               (2.0 + (plan->split_k > 1) +
                                (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2.0 : 0.0)) +
                           splits;
-  return launches * SGEMM__COST_TENSOR_LAUNCH +
+  const double odd_c = plan->split_k == 1 && q->args.ldc % 2 != 0 ? SGEMM__COST_TENSOR_ODD_C : 0.0;
+  return launches * SGEMM__COST_TENSOR_LAUNCH + odd_c * q->m * q->n * q->share * slices_k +
          (sgemm__applies_after_tensor(plan, plan->split_k, &q->args) ? sgemm__apply_cost(q, &sgemm__h200) : 0.0) +
          splits * SGEMM__COST_SPLIT + bytes * byte + sgemm__tensor_tiles_cost(plan, device, q, &s) +
          results * byte * (slices_k * (2.0 + (plan->split_k > 1 ? 2.0 * plan->split_k : 0.0)) - (q->args.beta == 0.0f));

@@ -330,12 +330,11 @@ static inline sgemm_format sgemm__format_of(const sgemm_params *p) {
    the estimate from making a tensor mode slower than strict fp32. */
 #define SGEMM__TENSOR_MARGIN 0.85
 
-/* 1 if the call may run on tensor cores at all. With k below 128 the split of the operands takes longer than the tensor
-   cores save (docs/notebook/tensor.md, "Calls that nobody chose"). */
+/* 1 if the call may run on tensor cores at all. */
 static inline int sgemm__may_use_tensor(const sgemm_params *p, const sgemm__problem *q) {
-  enum { MIN_K = 128 };
-  return p->mode != SGEMM_STRICT && p->k >= MIN_K && q->args.k > 0 && sgemm_tensor_compiled() &&
-         sgemm__suits_tensor(&q->args);
+  enum { FP16_MIN_K = 128, BF16_MIN_K = 64 };
+  return p->mode != SGEMM_STRICT && p->k >= (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) && q->args.k > 0 &&
+         sgemm_tensor_compiled() && sgemm__suits_tensor(&q->args);
 }
 
 /* The largest split_k with which a tensor-core variant computes p; split_k is a power of two. 0: the variant does not
