@@ -506,8 +506,8 @@ int sgemm_candidates(const sgemm_params *p, const sgemm_device *device, sgemm_pl
    to *plan, for sgemm_run_plan(), and the microseconds of a run to *microseconds, which may be NULL. 8 candidates leave
    hardly any plan that is faster (docs/notebook/selection.md, "Timed candidates").
      This call blocks the host: it waits for the work of the stream, and runs each plan 2 to 385 times. The runs are
-   L2-warm, in a graph, on a stream of their own. They write to memory that the call allocates, not to C, D and aux, and
-   to p's workspace or, with SGEMM_WORKSPACE_AUTO, to one that the call allocates. A plan whose workspace cannot be
+   L2-warm, in a graph, on a stream of their own. They write to memory from the pool of SGEMM_WORKSPACE_AUTO, not to C,
+   D and aux, and to p's workspace or, with SGEMM_WORKSPACE_AUTO, to one from the pool. A plan whose workspace cannot be
    allocated is left out. The call may write another plan each time, and the results have other bits then.
      Errors: SGEMM_ERROR_PARAMS; SGEMM_ERROR_PLAN for a plan that is NULL; SGEMM_ERROR_CANDIDATES; those of sgemm_run();
    SGEMM_ERROR_SCRATCH; SGEMM_ERROR_CUDA + 900 (cudaErrorStreamCaptureUnsupported) for a stream that is being

@@ -527,9 +527,9 @@ static inline double sgemm__tensor_tiles_cost(const sgemm_plan *plan, const sgem
 }
 
 /* Estimated clocks of a tensor plan whose guard does not fire: the launches, the split at the speed of DRAM, the tiles
-   and the stores. The kernels store two results of a row at a time, where each row of C starts at a multiple of 8 bytes:
-   partial results do. With slices of m and n an operand is split again for each slice of the one that they share; slices of
-   k read and write all of C again. */
+   and the stores. The kernels store two results of a row at a time, but single ones where the leading dimension of C is
+   odd; partial results have an even one. With slices of m and n an operand is split again for each slice of the one
+   that they share; slices of k read and write all of C again. */
 static inline double sgemm__tensor_cost(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                         const sgemm__problem *q) {
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
