@@ -1,7 +1,7 @@
-/* sgemm/launch/recent.h: the plans of recent calls. The selection takes 0.7 to 4.3 us on a host core
-   (docs/notebook/launches.md, "Kept plans"), and the kernels of a small call take no longer. Programs repeat their
-   calls, so each host thread keeps the plans of its last ones. A plan follows from its key alone, so a kept plan is the
-   plan that sgemm_select() returns. */
+/* sgemm/launch/recent.h: the plans of recent calls. The selection takes about 1 us on a host core
+   (docs/notebook/selection.md, "Work and wait"), and the kernels of a small call take little longer. Programs repeat
+   their calls, so each host thread keeps the plans of its last ones. A plan follows from its key alone, so a kept plan
+   is the plan that sgemm_select() returns. */
 #ifndef SGEMM_LAUNCH_RECENT_H
 #define SGEMM_LAUNCH_RECENT_H
 
