@@ -156,7 +156,7 @@ static void check_product(const product *x) {
 static void products(void) {
   static const int64_t sizes[][4] = {{37, 29, 53, 8}, {50, 61, 40, 40}, {3, 70, 23, 5},
                                      {41, 2, 31, 64}, {19, 23, 3, 1},   {1, 1, 1, 1}};
-  const int64_t large = 203; /* rows and columns of a rank; with panels of 130 the tensor modes are selected */
+  const int64_t large = 203; /* rows and columns of a rank; with panels of 260 the tensor modes are selected */
   int p, mode;
   size_t i;
   for (p = 1; p <= ranks; p++) {
@@ -169,7 +169,7 @@ static void products(void) {
     }
   }
   for (mode = 1; mode < 3 && ranks <= 4; mode++) {
-    product x = {0, 0, 260, 130, 1, 1, 0};
+    product x = {0, 0, 520, 260, 1, 1, 0};
     choose_grid(&x, ranks);
     x.m = large * x.p - 1;
     x.n = large * x.q + 1 - x.q;
