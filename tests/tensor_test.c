@@ -1462,7 +1462,7 @@ Test(slices, selected) {
     int64_t bytes = 0, size = 128;
     cr_assert(sgemm_device_query(-1, &device) == SGEMM_SUCCESS);
     do { /* Doubles the size until a plan with slices is selected in half of the workspace on this device. */
-      p = sgemm_params_init(SGEMM_N, SGEMM_T, size + 2, size + 69, 520);
+      p = sgemm_params_init(SGEMM_N, SGEMM_T, size + 2, size + 70, 520);
       p.mode = mode;
       p.workspace_bytes = INT64_MAX;
       plan = sgemm_select(&p, SGEMM_STAGE_ANY, &device);
