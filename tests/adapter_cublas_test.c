@@ -632,7 +632,7 @@ typedef struct fake_sgemm_record {
   sgemm_params p;
   sgemm_stream stream;
   sgemm_status status;
-  int tunes, by_plan, tuned_split_k, ran_split_k;
+  int tunes, by_plan, releases, tuned_split_k, ran_split_k;
   sgemm_status tune_status, plan_status;
 } fake_sgemm_record;
 
@@ -770,6 +770,8 @@ static void test_tuned(void) {
   EXPECT(s->tunes == 4, "another alignment, another beta: %d tuned", s->tunes);
   TAKEN(cublasSgemm_v2, h, N, T, 5, 6, 7, &one, A, 8, B, 9, &two, C, 10);
   EXPECT(s->tunes == 4 && s->ran_split_k == 7, "the first kind again: %d tuned, split_k %d", s->tunes, s->ran_split_k);
+
+  EXPECT(s->releases == 4, "%d times memory was given back", s->releases);
 
   /* A stream that is being captured: the call is tuned later. Another error: it is not tuned again. */
   s->by_plan = s->tunes = 0;

@@ -10,6 +10,7 @@ typedef struct fake_sgemm_record {
   sgemm_stream stream;
   sgemm_status status; /* of the next calls */
   int tunes, by_plan;  /* calls of sgemm_tune() and of sgemm_run_plan() */
+  int releases;        /* calls of sgemm_release_workspaces() */
   int tuned_split_k;   /* in the plans of sgemm_tune() */
   int ran_split_k;     /* in the last plan that ran */
   sgemm_status tune_status, plan_status;
@@ -34,6 +35,11 @@ sgemm_status sgemm_tune(const sgemm_params *p, int count, sgemm_plan *plan, doub
     plan->split_k = fake_sgemm.tuned_split_k;
   }
   return fake_sgemm.tune_status;
+}
+
+sgemm_status sgemm_release_workspaces(void) {
+  fake_sgemm.releases++;
+  return SGEMM_SUCCESS;
 }
 
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream) {

@@ -94,6 +94,8 @@ static void tune(entry *e, const sgemm_params *p, sgemm_stream stream) {
     return;
   if (__atomic_compare_exchange_n(&e->state, &state, TUNING, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     const sgemm_status status = sgemm_tune(p, CANDIDATES, &e->plan, NULL, stream);
+    if (status == SGEMM_SUCCESS)
+      (void)sgemm_release_workspaces(); /* the program gets the memory of the results back */
     state = status == SGEMM_SUCCESS ? READY : sgemm_cuda_error(status) == CAPTURED ? UNTUNED : REFUSED;
     __atomic_store_n(&e->state, state, __ATOMIC_RELEASE);
   }
