@@ -281,7 +281,7 @@ typedef struct sgemm__timer {
   enum cudaStreamCaptureMode mode; /* of the host thread before */
 } sgemm__timer;
 
-/* Waits for the work of the timer, which may have been refused. */
+/* Waits for the work of the timer. What could not be created is NULL. */
 static void sgemm__close_timer(sgemm__timer *timer) {
   if (timer->stream != NULL) {
     (void)cudaStreamSynchronize(timer->stream);

@@ -118,7 +118,7 @@ enum { SGEMM__TUNE_ROUNDS = 6 };
 
 /* A plan is timed no further after a round in which its shortest sample takes more than so many times the shortest of
    all. */
-#define SGEMM__TUNE_HOPELESS 1.5
+#define SGEMM__TUNE_LIMIT 1.5
 
 /* Prepares a sample. The first run is no part of it: it loads the kernels. */
 static inline sgemm_status sgemm__open_sample(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
@@ -154,7 +154,7 @@ static inline sgemm_status sgemm__time_samples(sgemm__sample *samples, int count
       us[i] = round > 0 ? sgemm__smaller(us[i], taken) : taken;
       *fastest = us[i] < us[*fastest] ? i : *fastest;
     }
-    limit = SGEMM__TUNE_HOPELESS * us[*fastest]; /* for the whole round: samples of the first are longer */
+    limit = SGEMM__TUNE_LIMIT * us[*fastest]; /* for the whole round: samples of the first are longer */
   }
   *microseconds = us[*fastest];
   return status;
