@@ -154,7 +154,9 @@ static inline sgemm_status sgemm__time_samples(sgemm__sample *samples, int count
       us[i] = round > 0 ? sgemm__smaller(us[i], taken) : taken;
       *fastest = us[i] < us[*fastest] ? i : *fastest;
     }
-    limit = SGEMM__TUNE_LIMIT * us[*fastest]; /* for the whole round: samples of the first are longer */
+    /* Set between rounds: within a round it would compare the first samples of some plans with the second samples of
+       others, which are shorter. */
+    limit = SGEMM__TUNE_LIMIT * us[*fastest];
   }
   *microseconds = us[*fastest];
   return status;

@@ -27,28 +27,35 @@ static inline void sgemm__rank(const sgemm_plan *plan, double us, sgemm__ranking
   r->us[i] = us;
 }
 
+/* Adds the plans of one variant that fit. The selection considers the same plans: sgemm__consider_variant(). */
+static inline void sgemm__rank_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
+                                       const sgemm__problem *q, sgemm__ranking *ranking) {
+  const sgemm__candidate r = sgemm__candidate_of(variant, sgemm__calibration_of(variant), q, &sgemm__h200);
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  int number;
+  if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
+    return;
+  for (number = 0; number < SGEMM__PLAN_NUMBERS; number++) {
+    const int found = sgemm__numbered_plan(number, &r, q, &plan);
+    if (found < 0)
+      return;
+    if (!found)
+      continue;
+    sgemm__decide_repack(&plan, &q->args, p->workspace_bytes);
+    if (sgemm__fits_workspace(&plan, p, &q->args))
+      sgemm__rank(&plan, sgemm__cost(&plan, &r, q, &sgemm__h200) / device->clock_mhz, ranking);
+  }
+}
+
 /* Adds the strict plans that the selection considers. preferred: 1: of the variants that the device prefers, 0: of the
    others. */
 static inline void sgemm__rank_strict(int preferred, const sgemm_params *p, const sgemm_device *device,
                                       const sgemm__problem *q, sgemm__ranking *ranking) {
-  int i, number;
+  int i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
-    const sgemm__candidate r = sgemm__candidate_of(variant, sgemm__calibration_of(variant), q, &sgemm__h200);
-    sgemm_plan plan = sgemm__plain_plan(variant);
-    int found = sgemm_compiled(variant) &&
-                        sgemm__is_preferred(sgemm__tile_sizes_of(variant), device->code_arch) == preferred &&
-                        sgemm__runs_on(r.v, 1, device) && sgemm__variant_suits(r.v, &q->args)
-                    ? 0
-                    : -1;
-    for (number = 0; number < SGEMM__PLAN_NUMBERS && found >= 0; number++) {
-      found = sgemm__numbered_plan(number, &r, q, &plan);
-      if (found <= 0)
-        continue;
-      sgemm__decide_repack(&plan, &q->args, p->workspace_bytes);
-      if (sgemm__fits_workspace(&plan, p, &q->args))
-        sgemm__rank(&plan, sgemm__cost(&plan, &r, q, &sgemm__h200) / device->clock_mhz, ranking);
-    }
+    if (sgemm_compiled(variant) && sgemm__is_preferred(sgemm__tile_sizes_of(variant), device->code_arch) == preferred)
+      sgemm__rank_variant(variant, p, device, q, ranking);
   }
 }
 
