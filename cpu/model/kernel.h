@@ -77,7 +77,11 @@ static inline void sgemm__setmaxnreg_producer(void) {}
 /* ---- Arithmetic -------------------------------------------------------------------------------------------------- */
 
 static inline float sgemm__multiply(float a, float b) { return a * b; }
-static inline float sgemm__reciprocal(float x) { return 1.0f / x; }
+/* As on a GPU, results below 2^-126 in magnitude are flushed to 0. */
+static inline float sgemm__reciprocal(float x) {
+  const float r = 1.0f / x;
+  return fabsf(r) < 0x1p-126f ? 0.0f * r : r;
+}
 static inline float sgemm__fma(float a, float b, float c) {
   sgemm__count_fma();
   return fmaf(a, b, c);

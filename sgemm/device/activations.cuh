@@ -2,7 +2,7 @@
    exact function of a finite float argument: none for relu and clamp, at most 4 ulp for the others while the result is
    above 2^-100 in magnitude, and for derivatives, whose terms can cancel, 2 ulp of the magnitudes of their terms more.
    docs/notebook/epilogues.md has the errors over all floats. NaN gives NaN. Inf and -Inf give the limit of the
-   function, except that silu, gelu and gelu_erf of -Inf and dsilu of Inf and -Inf are NaN, from a product Inf * 0. */
+   function, except that silu, gelu and gelu_erf of -Inf are NaN, from a product Inf * 0. */
 #ifndef SGEMM_DEVICE_ACTIVATIONS_CUH
 #define SGEMM_DEVICE_ACTIVATIONS_CUH
 
@@ -10,21 +10,29 @@ SGEMM__DEVICE float sgemm_relu(float x) { return x < 0.0f ? 0.0f : x; }
 SGEMM__DEVICE float sgemm_clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
 SGEMM__DEVICE float sgemm_tanh(float x) { return tanhf(x); }
 
-/* 2^(v + low) for v <= 0 and low far below 1; 0 for v < -126, whatever low is. The nearest whole number to v
-   goes to the exponent, and a polynomial of degree 6 computes 2 to the remainder, in [-0.5, 0.5], with a relative error
-   of 2e-9 (interpolation in Chebyshev points). ex2.approx has errors of 2.06 ulp there (measured), which with the
-   roundings of a sigmoid are more than 4 ulp. For NaN the result can be a number, because its bits are added to. */
-SGEMM__DEVICE float sgemm__power_of_2(float v, float low) {
-  const float shift = 12582912.0f; /* 1.5 * 2^23: the last places of v + shift are the whole number */
-  const float shifted = v + shift, x = (v - (shifted - shift)) + low;
+/* A sum with this shift, 1.5 * 2^23, is rounded to a whole number, which stands in its last places. */
+#define SGEMM__WHOLE_SHIFT 12582912.0f
+
+/* 2^(n + f) for f in [-0.5, 0.5] and n from -126 to 127. shifted: n + SGEMM__WHOLE_SHIFT. A polynomial of degree 6
+   computes 2^f with a relative error of 2e-9 (interpolation in Chebyshev points), and n is added to its exponent.
+   ex2.approx has errors of 2.06 ulp there (measured), which with the roundings of a sigmoid are more than 4 ulp. */
+SGEMM__DEVICE float sgemm__power_of_2(float shifted, float f) {
   float r = 1.54614447e-4f;
-  r = sgemm__fma(r, x, 1.34004282e-3f);
-  r = sgemm__fma(r, x, 9.61805668e-3f);
-  r = sgemm__fma(r, x, 5.55032723e-2f);
-  r = sgemm__fma(r, x, 2.40226509e-1f);
-  r = sgemm__fma(r, x, 6.93147207e-1f);
-  r = sgemm__fma(r, x, 1.0f);
-  return v < -126.0f ? 0.0f : sgemm__float_of(sgemm__bits_of(r) + (sgemm__bits_of(shifted) << 23));
+  r = sgemm__fma(r, f, 1.34004282e-3f);
+  r = sgemm__fma(r, f, 9.61805668e-3f);
+  r = sgemm__fma(r, f, 5.55032723e-2f);
+  r = sgemm__fma(r, f, 2.40226509e-1f);
+  r = sgemm__fma(r, f, 6.93147207e-1f);
+  r = sgemm__fma(r, f, 1.0f);
+  return sgemm__float_of(sgemm__bits_of(r) + (sgemm__bits_of(shifted) << 23));
+}
+
+/* 2^(x (factor + low)). low is the rounding error of factor, because an error of the exponent is a relative error of
+   the power. The product x factor is not rounded: with n, the nearest whole number, x factor - n is one FMA, whose
+   result is in [-0.5, 0.5]. */
+SGEMM__DEVICE float sgemm__power_of_product(float x, float factor, float low) {
+  const float shifted = sgemm__fma(x, factor, SGEMM__WHOLE_SHIFT), n = shifted - SGEMM__WHOLE_SHIFT;
+  return sgemm__power_of_2(shifted, sgemm__fma(x, low, sgemm__fma(x, factor, -n)));
 }
 
 /* 1 / (x + low), for low far below x: an approximation and a step of Newton's method, which leaves little more than
@@ -34,75 +42,60 @@ SGEMM__DEVICE float sgemm__inverse(float x, float low) {
   return sgemm__fma(near, sgemm__fma(-low, near, sgemm__fma(-x, near, 1.0f)), near);
 }
 
-/* Returns y = 1 / (1 + 2^(v + low)) for low far below 1, and sets *complement to 1 - y without cancellation: y is the
-   sigmoid of -ln(2) (v + low). e = 2^-|v| cannot overflow, and the sum 1 + e lies between 1 and 2. */
-SGEMM__DEVICE float sgemm__sigmoid_of(float v, float low, float *complement) {
-  const float e = sgemm__power_of_2(-fabsf(v), v < 0.0f ? low : -low);
-  const float r = sgemm__inverse(1.0f + e, 0.0f), e_r = e * r;
-  *complement = v < 0.0f ? e_r : r;
-  return v < 0.0f ? r : e_r;
-}
+/* The nearest number to x from low to high; low for NaN. */
+SGEMM__DEVICE float sgemm__limit(float x, float low, float high) { return fminf(fmaxf(x, low), high); }
 
-/* The exponent v + low of the sigmoid of x: -x / ln(2), with the rounding errors of the product and of the factor,
-   because an error of v is a relative error of 2^v. */
-SGEMM__DEVICE float sgemm__sigmoid_exponent(float x, float *low) {
-  const float factor = -1.442695f, v = sgemm__multiply(x, factor);
-  *low = sgemm__fma(x, -1.925963e-8f, sgemm__fma(x, factor, -v));
-  return v;
+/* Sigmoids y = 1 / (1 + e), e = 2^v. x is limited to where -127 < v < 127. At the lower limit of x, where v is above
+   126, the reciprocal would be below 2^-126 and is flushed to 0. At the upper limit y is 1. 1 - y = e y without
+   cancellation. The error of the approximate reciprocal, at most 1 ulp, is within the 4 ulp. */
+
+/* exp(-x): 2^(-x / ln(2)). */
+SGEMM__DEVICE float sgemm__exp_of_minus(float x) {
+  const float near = sgemm__limit(x, -88.0f, 64.0f);
+  return sgemm__power_of_product(near, -1.442695f, -1.925963e-8f);
 }
-SGEMM__DEVICE float sgemm_sigmoid(float x) {
-  float low, complement;
-  const float v = sgemm__sigmoid_exponent(x, &low), y = sgemm__sigmoid_of(v, low, &complement);
-  return x != x ? x : y;
-}
-SGEMM__DEVICE float sgemm_silu(float x) { return x * sgemm_sigmoid(x); }
+SGEMM__DEVICE float sgemm_sigmoid(float x) { return x != x ? x : sgemm__reciprocal(1.0f + sgemm__exp_of_minus(x)); }
+SGEMM__DEVICE float sgemm_silu(float x) { return x * sgemm__reciprocal(1.0f + sgemm__exp_of_minus(x)); }
 SGEMM__DEVICE float sgemm_dsilu(float x) {
-  float low, complement;
-  const float v = sgemm__sigmoid_exponent(x, &low), y = sgemm__sigmoid_of(v, low, &complement);
-  return sgemm__fma(x * y, complement, y);
+  const float e = sgemm__exp_of_minus(x), y = sgemm__reciprocal(1.0f + e);
+  return x != x ? x : sgemm__fma(sgemm__limit(x, -88.0f, 64.0f) * y, e * y, y);
 }
 
 /* GELU by tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x y with y = 1 / (1 + 2^v), v = x (a + b x^2).
-   (Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.) An error of v is a relative error of 2^v, so that v is
-   computed with its rounding errors, *low. SGEMM__GELU_A is a multiple of 2^-20, the last place of factors up to 16:
-   the difference of a + b x^2 and a is then exact, which gives the rounding error of the sum by one FMA. */
+   (Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.) An error of v is a relative error of 2^v, so that the
+   factor a + b x^2 is computed with its rounding errors. SGEMM__GELU_A is a multiple of 2^-20, the last place of
+   factors up to 16: the difference of a + b x^2 and a is then exact, which gives the rounding error of the sum by one
+   FMA. */
 #define SGEMM__GELU_A -2.302208f         /* a = -2 sqrt(2 / pi) / ln(2) */
 #define SGEMM__GELU_A_LOW -2.5136697e-7f /* a - SGEMM__GELU_A: the rounding error of the constant */
 #define SGEMM__GELU_B -0.10294324f       /* b = 0.044715 a */
 #define SGEMM__GELU_B_LOW 2.0161985e-9f  /* b - SGEMM__GELU_B: the rounding error of the constant */
-SGEMM__DEVICE float sgemm__gelu_exponent(float x, float *low) {
-  const float square = sgemm__multiply(x, x), square_low = sgemm__fma(x, x, -square);
+SGEMM__DEVICE float sgemm__gelu_power(float x) {
+  const float near = sgemm__limit(x, -10.03f, 10.0f);
+  const float square = sgemm__multiply(near, near), square_low = sgemm__fma(near, near, -square);
   const float factor = sgemm__fma(SGEMM__GELU_B, square, SGEMM__GELU_A);
   const float rounded = sgemm__fma(SGEMM__GELU_B, square, SGEMM__GELU_A - factor);
-  const float factor_low = sgemm__fma(SGEMM__GELU_B, square_low, rounded) +
-                           sgemm__fma(SGEMM__GELU_B_LOW, square, SGEMM__GELU_A_LOW);
-  const float v = sgemm__multiply(x, factor);
-  *low = sgemm__fma(x, factor_low, sgemm__fma(x, factor, -v));
-  return v;
+  const float constants = sgemm__fma(SGEMM__GELU_B_LOW, square, SGEMM__GELU_A_LOW);
+  return sgemm__power_of_product(near, factor, sgemm__fma(SGEMM__GELU_B, square_low, constants) + rounded);
 }
-SGEMM__DEVICE float sgemm_gelu(float x) {
-  float low, complement;
-  const float v = sgemm__gelu_exponent(x, &low);
-  return x * sgemm__sigmoid_of(v, low, &complement);
-}
+SGEMM__DEVICE float sgemm_gelu(float x) { return x * sgemm__reciprocal(1.0f + sgemm__gelu_power(x)); }
 
-/* The derivative: y + x y (1 - y) u', u' = -ln(2) (a + 3 b x^2). Beyond +-16 y is 0 or 1 in float. */
+/* The derivative: y + x y (1 - y) u', u' = -ln(2) (a + 3 b x^2). */
 SGEMM__DEVICE float sgemm_dgelu(float x) {
-  float low, complement;
-  const float v = sgemm__gelu_exponent(x, &low), y = sgemm__sigmoid_of(v, low, &complement);
-  const float near = fminf(fmaxf(x, -16.0f), 16.0f), slope = sgemm__fma(0.21406445f, near * near, 1.5957691f);
-  return x != x ? x : sgemm__fma(near * y * complement, slope, y);
+  const float near = sgemm__limit(x, -10.03f, 10.0f), slope = sgemm__fma(0.21406445f, near * near, 1.5957691f);
+  const float e = sgemm__gelu_power(x), y = sgemm__reciprocal(1.0f + e);
+  return x != x ? x : sgemm__fma(near * y * (e * y), slope, y);
 }
 
 /* Phi(x), the distribution function of the normal distribution, and *bell = exp(-x^2 / 2), both with a small relative
    error. Phi(-|x|) is *bell p(t) / (|x| + 2): a polynomial of degree 11 in t = (|x| - 2) / (|x| + 2), which maps the
    half line to [-1, 1), as M. Shepherd and J. Laframboise do for erfc ("Chebyshev Approximation of (1 + 2x) exp(x^2)
    erfc x in 0 <= x < inf", Math. Comp. 36, 1981). Interpolated in Chebyshev points for |x| up to 13.5, with a relative
-   error of 3.4e-9. Beyond +-16 bell is 0 in float. */
+   error of 3.4e-9. Beyond +-13, where both are below 2^-121, *bell and Phi(-|x|) are 0. */
 SGEMM__DEVICE float sgemm__normal_cdf(float x, float *bell) {
   const float factor = -0.7213475f, factor_low = -9.629815e-9f; /* -1 / (2 ln(2)), and its rounding error */
-  const float a = fminf(fabsf(x), 16.0f), square = sgemm__multiply(a, a), square_low = sgemm__fma(a, a, -square);
-  const float v = sgemm__multiply(square, factor);
+  const float a = fminf(fabsf(x), 13.0f), square = sgemm__multiply(a, a), square_low = sgemm__fma(a, a, -square);
+  const float v = sgemm__multiply(square, factor), shifted = v + SGEMM__WHOLE_SHIFT;
   const float low = sgemm__fma(square, factor, -v) + sgemm__fma(square, factor_low, square_low * factor);
   const float sum = a + 2.0f, sum_low = a - (sum - 2.0f);
   const float r = sgemm__inverse(sum, sum_low), t = sgemm__fma(-4.0f, r, 1.0f);
@@ -121,7 +114,7 @@ SGEMM__DEVICE float sgemm__normal_cdf(float x, float *bell) {
   q = sgemm__fma(p, t, c0);
   q_low = sgemm__fma(p, t, c0 - q) + c0_low; /* the rounding error of q: c0 - q is exact */
   product = sgemm__multiply(q, r);
-  *bell = sgemm__power_of_2(v, low);
+  *bell = a < 13.0f ? sgemm__power_of_2(shifted, v - (shifted - SGEMM__WHOLE_SHIFT) + low) : 0.0f;
   tail = sgemm__fma(product, *bell, sgemm__fma(q_low, r, sgemm__fma(q, r, -product)) * *bell);
   return x > 0.0f ? 1.0f - tail : tail;
 }
@@ -135,7 +128,7 @@ SGEMM__DEVICE float sgemm_gelu_erf(float x) {
 /* The derivative: Phi(x) + x phi(x), phi(x) = exp(-x^2 / 2) / sqrt(2 pi). */
 SGEMM__DEVICE float sgemm_dgelu_erf(float x) {
   float bell;
-  const float y = sgemm__normal_cdf(x, &bell), near = fminf(fmaxf(x, -16.0f), 16.0f);
+  const float y = sgemm__normal_cdf(x, &bell), near = sgemm__limit(x, -13.0f, 13.0f);
   return x != x ? x : sgemm__fma(near * 0.3989423f, bell, y);
 }
 

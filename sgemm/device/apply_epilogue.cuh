@@ -32,8 +32,7 @@ typedef struct sgemm__epilogue_values {
   int col_major;    /* 1: the caller's matrices are column-major: its row is the column here */
 } sgemm__epilogue_values;
 
-/* r <- the expression of an epilogue for the first `width` of 4 elements. The function has the expressions of the rows
-   with SGEMM__IN_REGISTERS_<name> >= mark; mark = 0: of all rows. width and mark are literals. */
+/* r <- the expression of an epilogue for the first `width` of 4 elements. width is a literal. */
 #define SGEMM__VALUE(value) SGEMM__VALUE_##value
 #define SGEMM__VALUE_sum values->sum[v]
 #define SGEMM__VALUE_c values->c[v]
@@ -47,13 +46,13 @@ typedef struct sgemm__epilogue_values {
 #define SGEMM__VALUE_s values->s
 #define SGEMM__VALUE_t values->t
 #define SGEMM__VALUES(...) SGEMM__EACH(SGEMM__VALUE, SGEMM__COMMA, __VA_ARGS__)
-SGEMM__DEVICE void sgemm__evaluate(int epilogue, int mark, int width, sgemm__epilogue_values *values, float *r) {
+SGEMM__DEVICE void sgemm__evaluate(int epilogue, int width, sgemm__epilogue_values *values, float *r) {
   int v;
   switch (epilogue) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \
   case SGEMM_EPILOGUE_##name:                                                                                          \
     SGEMM__UNROLL                                                                                                      \
-    for (v = 0; v < width && SGEMM__IN_REGISTERS(name) >= mark; v++)                                                   \
+    for (v = 0; v < width; v++)                                                                                        \
       r[v] = sgemm_epilogue_##name(SGEMM__VALUES reads);                                                               \
     break;
     SGEMM_EPILOGUES(SGEMM__X)
@@ -164,7 +163,7 @@ SGEMM__DEVICE void sgemm__evaluate_vector(const sgemm__args *p, int number, uint
     const float scaled = e->alpha != NULL && alpha == 0.0f ? zero : alpha * sums[v];
     values.sum[v] = beta != 0.0f ? sgemm__fma(beta, values.c[v], scaled) : scaled;
   }
-  sgemm__evaluate(number, 0, width, &values, result);
+  sgemm__evaluate(number, width, &values, result);
   SGEMM__UNROLL
   for (v = 0; v < width; v++)
     aux[v] = values.aux[v];
@@ -187,58 +186,50 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
   sgemm__store_aux(p, width, at, aux);
 }
 
-/* 1 if the mark SGEMM__IN_REGISTERS_<name> of an epilogue is 2. */
+/* x <- the epilogue of a call that sgemm__in_registers() describes, for vectors of 4 elements x = alpha * sum: `biases`
+   times `count` of them, each `count` with the same 4 biases. The function has the expressions of the rows of the table
+   whose SGEMM__IN_REGISTERS_<name> is a bit of `marks`. marks, biases and count are literals. */
+SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int marks, int biases, const float *bias,
+                                                int count, float *x) {
+  sgemm__epilogue_values of_call = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, 0.0f, 0.0f, 0, 0, 0},
+                         *values = &of_call;
+  int i, v;
+  values->s = p->epilogue.s;
+  values->t = p->epilogue.t;
+  switch (p->epilogue.number) {
+#define SGEMM__X(name, reads, expression, what)                                                                        \
+  case SGEMM_EPILOGUE_##name:                                                                                          \
+    SGEMM__UNROLL                                                                                                      \
+    for (i = 0; i < biases * count && (SGEMM__IN_REGISTERS(name) & marks); i++) {                                      \
+      SGEMM__UNROLL                                                                                                    \
+      for (v = 0; v < 4; v++) {                                                                                        \
+        values->sum[v] = x[4 * i + v];                                                                                 \
+        values->bias[v] = bias[i / count * 4 + v];                                                                     \
+        x[4 * i + v] = sgemm_epilogue_##name(SGEMM__VALUES reads);                                                     \
+      }                                                                                                                \
+    }                                                                                                                  \
+    break;
+    SGEMM_EPILOGUES(SGEMM__X)
+#undef SGEMM__X
+  }
+}
+
+/* 1 if the mark SGEMM__IN_REGISTERS_<name> of an epilogue is 2: an instruction or two for each element. */
 SGEMM__DEVICE int sgemm__is_short(int epilogue) {
 #define SGEMM__X(name, reads, expression, what) || (SGEMM__IN_REGISTERS(name) == 2 && epilogue == SGEMM_EPILOGUE_##name)
   return 0 SGEMM_EPILOGUES(SGEMM__X);
 #undef SGEMM__X
 }
 
-/* x <- the epilogue of a call that sgemm__in_registers() describes, for 4 elements x = alpha * sum of a row. mark: see
-   sgemm__evaluate(). */
-SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int mark, const float *bias, float *x) {
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, 0.0f, 0.0f, 0, 0, 0};
+/* bias <- 4 elements of the caller's vector along n, from vec_n on; zeros if vec_n is NULL. exist: elements that exist;
+   0 or negative: none. */
+SGEMM__DEVICE void sgemm__load_row_bias(const float *vec_n, int exist, float *bias) {
   int v;
   SGEMM__UNROLL
-  for (v = 0; v < 4; v++) {
-    values.sum[v] = x[v];
-    values.bias[v] = bias[v];
-  }
-  values.s = p->epilogue.s;
-  values.t = p->epilogue.t;
-  sgemm__evaluate(p->epilogue.number, mark, 4, &values, x);
-}
-
-/* x <- the epilogue of the call for `count` rows of 4 consecutive columns of the result, which follow each other in
-   registers x. x: alpha * sums. vec_n: the element of the caller's vector for the first column, or NULL. exist: columns
-   that exist; 0 or negative: none. count: a literal.
-     Rows of the table with mark 2 are an instruction or two for each element, in unrolled code. GELU has 140 for a row
-   of 4 elements (sm_90a). Its code is there once: each pass of a loop computes the first row of x and rotates the rows,
-   which are in registers and have no index. */
-SGEMM__DEVICE void sgemm__apply_in_registers(const sgemm__args *p, const float *vec_n, int exist, int count, float *x) {
-  float bias[4] = {0.0f, 0.0f, 0.0f, 0.0f}, r[4];
-  int i, j;
+  for (v = 0; v < 4; v++)
+    bias[v] = 0.0f;
   if (vec_n != NULL)
     sgemm__load_values(bias, vec_n, 4, exist < 4 ? exist : 4);
-  if (sgemm__is_short(p->epilogue.number)) {
-    SGEMM__UNROLL
-    for (i = 0; i < count; i++)
-      sgemm__evaluate_in_registers(p, 2, bias, x + 4 * i);
-  } else {
-    SGEMM__UNROLL_BY(1)
-    for (i = 0; i < count; i++) {
-      SGEMM__UNROLL
-      for (j = 0; j < 4; j++)
-        r[j] = x[j];
-      sgemm__evaluate_in_registers(p, 1, bias, r);
-      SGEMM__UNROLL
-      for (j = 0; j < 4 * (count - 1); j++)
-        x[j] = x[j + 4];
-      SGEMM__UNROLL
-      for (j = 0; j < 4; j++)
-        x[4 * (count - 1) + j] = r[j];
-    }
-  }
 }
 
 #endif /* SGEMM_DEVICE_APPLY_EPILOGUE_CUH */

@@ -163,7 +163,7 @@ SGEMM__DEVICE float sgemm__load_cluster(const float *p, uint32_t rank) {
 SGEMM__DEVICE float sgemm__fma(float a, float b, float c) { return fmaf(a, b, c); }
 /* A product that is rounded, and not part of an FMA. */
 SGEMM__DEVICE float sgemm__multiply(float a, float b) { return __fmul_rn(a, b); }
-/* 1 / x, at most 1 ulp (PTX ISA, "rcp"). */
+/* 1 / x, at most 1 ulp; results below 2^-126 in magnitude are flushed to 0 (PTX ISA, "rcp"). */
 SGEMM__DEVICE float sgemm__reciprocal(float x) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));

@@ -256,7 +256,7 @@ SGEMM__DEVICE void sgemm__reduce_plain_part(const sgemm__reduction_args *r, int 
     sgemm__set_biases(e->col_major, along_m, along_n, 4, &values);
     values.row = e->row + w.row;
     values.col = e->col + w.col;
-    sgemm__evaluate(number, 0, 4, &values, result);
+    sgemm__evaluate(number, 4, &values, result);
     sgemm__add_elements(r->reduction, 4, 4, result, r->along_n ? w.col : w.row, r->along_n, 0, own->value, own->index);
   }
 }

@@ -221,46 +221,35 @@ SGEMM__DEVICE void sgemm__tensor_store_full(const sgemm__args *p, const sgemm__t
   }
 }
 
-/* Loads the block scales and the biases of a thread's columns in the `width` columns, 16 or 32, from column `from` of
-   the tile on. vec_n: the element of the caller's vector for the thread's first column, or NULL. */
-SGEMM__DEVICE void sgemm__tensor_load_columns(const sgemm__args *p, const sgemm__tensor_results *own, int from,
-                                              int width, const float *vec_n, float *scale, float *bias) {
-  int g, j;
+/* Loads B's block scales of a thread's columns in the `width` columns from column `from` of the tile on: 4 of each 16
+   columns. */
+SGEMM__DEVICE void sgemm__tensor_load_scales(const sgemm__tensor_results *own, int from, int width, float *scale) {
+  int g;
   SGEMM__UNROLL
-  for (g = 0; g < width / 16; g++) {
+  for (g = 0; g < width / 16; g++)
     sgemm__load_global4(scale + g * 4, own->scales + from + g * 16);
-    SGEMM__UNROLL
-    for (j = 0; j < 4; j++) {
-      const int at = from + g * 16 + j / 2 * 8 + j % 2;
-      bias[g * 4 + j] = vec_n != NULL && own->col + at < p->n ? sgemm__load_global(vec_n + at) : 0.0f;
-    }
-  }
 }
 
-/* The general store of a thread's results in 16 rows and `columns` columns, for any edge, alignment and beta, and with
-   fused = 1 through the epilogue of a call that sgemm__in_registers() describes. Each pass of a loop stores the first
-   16 accumulators, which are those of 32 columns, and rotates the others to their place: registers have no index, and
-   unrolled code would be half of the kernel (docs/notebook/compile_time.md, "The general store of tensor tiles"). The
-   block scales and biases of the next 32 columns load meanwhile. */
+/* The general store of a thread's results in 16 rows and `columns` columns, for any edge, alignment and beta. Each pass
+   of a loop stores the first 16 accumulators, which are those of 32 columns, and rotates the others to their place:
+   registers have no index, and unrolled code would be half of the kernel (docs/notebook/compile_time.md, "The general
+   store of tensor tiles"). The block scales of the next 32 columns load meanwhile. */
 SGEMM__DEVICE void sgemm__tensor_store_general(const sgemm__args *p, const sgemm__tensor_results *own, int columns,
-                                               int fused, float *acc) {
+                                               float *acc) {
   const int width = columns < 32 ? columns : 32; /* columns of a pass */
   const int pairs = p->ldc % 2 == 0 && (uintptr_t)own->C % 8 == 0, reads_c = p->beta != 0.0f;
-  const float *vec_n = fused && p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own->col : NULL;
-  float scale[8], bias[8], next_scale[8], next_bias[8], x[4];
+  float scale[8], next_scale[8], x[4];
   const int left = sgemm__clip(p->n - own->col, columns); /* columns of C from the thread's first one on */
   int from, g, h, j;
-  sgemm__tensor_load_columns(p, own, 0, width, vec_n, next_scale, next_bias);
+  sgemm__tensor_load_scales(own, 0, width, next_scale);
   SGEMM__UNROLL_BY(1)
   for (from = 0; from < columns; from += width) {
     float c[16] = {0.0f}; /* 8 pairs of C are in flight before the first is used */
     SGEMM__UNROLL
-    for (j = 0; j < width / 4; j++) {
+    for (j = 0; j < width / 4; j++)
       scale[j] = next_scale[j];
-      bias[j] = next_bias[j];
-    }
     if (from + width < columns)
-      sgemm__tensor_load_columns(p, own, from + width, width, vec_n, next_scale, next_bias);
+      sgemm__tensor_load_scales(own, from + width, width, next_scale);
     if (reads_c) {
       SGEMM__UNROLL
       for (j = 0; j < width / 4; j++) {
@@ -276,13 +265,67 @@ SGEMM__DEVICE void sgemm__tensor_store_general(const sgemm__args *p, const sgemm
         for (j = 0; j < 4; j++)
           x[j] = sgemm__epilogue(p, reads_c, acc[g * 8 + j / 2 * 4 + h * 2 + j % 2] * scale[g * 4 + j],
                                  c[g * 8 + h * 4 + j]);
-        if (fused && p->applies_epilogue)
-          sgemm__evaluate_in_registers(p, 1, bias + g * 4, x);
         SGEMM__UNROLL
         for (j = 0; j < 2; j++) {
           const int at = from + g * 16 + j * 8;
           sgemm__store_first2(own->C + h * 8 * p->ldc + at, x + j * 2, pairs, own->row + h * 8 < p->m ? left - at : 0);
         }
+      }
+    }
+    SGEMM__UNROLL
+    for (j = 0; j < columns / 2 - width / 2; j++)
+      acc[j] = acc[j + width / 2];
+  }
+}
+
+/* Loads the biases of the columns of sgemm__tensor_load_scales(). vec_n: the element of the caller's vector for the
+   thread's first column, or NULL. */
+SGEMM__DEVICE void sgemm__tensor_load_biases(const sgemm__args *p, const sgemm__tensor_results *own, int from,
+                                             int width, const float *vec_n, float *bias) {
+  int j;
+  SGEMM__UNROLL
+  for (j = 0; j < width / 4; j++) {
+    const int at = from + j / 4 * 16 + j % 4 / 2 * 8 + j % 2;
+    bias[j] = vec_n != NULL && own->col + at < p->n ? sgemm__load_global(vec_n + at) : 0.0f;
+  }
+}
+
+/* C <- the epilogue of a call that sgemm__in_registers() describes, for a thread's results in 16 rows and `columns`
+   columns. full: see sgemm__tensor_store_full(). Each pass of a loop stores the results of 32 columns and rotates the
+   others to their place, as in sgemm__tensor_store_general(). The block scales and biases of the next 32 columns load
+   meanwhile. */
+SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__args *p, const sgemm__tensor_results *own, int columns,
+                                                int full, float *acc) {
+  const int width = columns < 32 ? columns : 32; /* columns of a pass */
+  const int pairs = p->ldc % 2 == 0 && (uintptr_t)own->C % 8 == 0;
+  const int left = sgemm__clip(p->n - own->col, columns); /* columns of C from the thread's first one on */
+  const float *vec_n = p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own->col : NULL;
+  float scale[8], bias[8], next_bias[8], x[16];
+  int from, j;
+  sgemm__tensor_load_scales(own, 0, width, scale);
+  sgemm__tensor_load_biases(p, own, 0, width, vec_n, next_bias);
+  SGEMM__UNROLL_BY(1)
+  for (from = 0; from < columns; from += width) {
+    SGEMM__UNROLL
+    for (j = 0; j < width / 2; j++) /* of 16 columns: 4 elements of row r, 4 of row r + 8 */
+      x[j] = sgemm__scale(p, acc[j / 8 * 8 + j % 4 / 2 * 4 + j / 4 % 2 * 2 + j % 2] * scale[j / 8 * 4 + j % 4]);
+    SGEMM__UNROLL
+    for (j = 0; j < width / 4; j++)
+      bias[j] = next_bias[j];
+    if (from + width < columns) {
+      sgemm__tensor_load_scales(own, from + width, width, scale);
+      sgemm__tensor_load_biases(p, own, from + width, width, vec_n, next_bias);
+    }
+    sgemm__evaluate_in_registers(p, 3, width / 16, bias, 2, x);
+    if (full) {
+      SGEMM__UNROLL
+      for (j = 0; j < width / 2; j += 2)
+        sgemm__store_global2(own->C + j / 4 % 2 * 8 * p->ldc + from + j / 8 * 16 + j % 4 * 4, x[j], x[j + 1]);
+    } else {
+      SGEMM__UNROLL
+      for (j = 0; j < width / 2; j += 2) {
+        const int row = j / 4 % 2 * 8, at = from + j / 8 * 16 + j % 4 * 4;
+        sgemm__store_first2(own->C + row * p->ldc + at, x + j, pairs, own->row + row < p->m ? left - at : 0);
       }
     }
     SGEMM__UNROLL
@@ -298,10 +341,13 @@ SGEMM__DEVICE void sgemm__tensor_store(const sgemm__tensor_args *args, const sge
   const sgemm__args *p = &args->gemm;
   const sgemm__tensor_results own = sgemm__tensor_results_of(args, unit, tile_row, tile_col);
   const int inside = unit->row + tile_row + 16 <= p->m && unit->col + tile_col + columns <= p->n;
-  if (inside && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)own.C % 8 == 0 && !(fused && p->applies_epilogue))
+  const int full = inside && p->beta == 0.0f && p->ldc % 2 == 0 && (uintptr_t)own.C % 8 == 0;
+  if (full && !(fused && p->applies_epilogue))
     sgemm__tensor_store_full(p, &own, columns, acc);
+  else if (fused && p->applies_epilogue)
+    sgemm__tensor_store_epilogue(p, &own, columns, full, acc);
   else
-    sgemm__tensor_store_general(p, &own, columns, fused, acc);
+    sgemm__tensor_store_general(p, &own, columns, acc);
 }
 
 #endif /* SGEMM_STAGES_TENSOR_CUH */

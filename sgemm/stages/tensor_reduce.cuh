@@ -47,7 +47,7 @@ SGEMM__DEVICE void sgemm__tensor_reduce_rows(const sgemm__args *p, int number, i
         for (j = 0; j < 4; j++)
           values.sum[j] = sgemm__scale(p, acc[g * 8 + j / 2 * 4 + h * 2 + j % 2] * scale[g * 4 + j]);
         sgemm__set_biases(0, along_m[h], along_n + g * 4, 4, &values);
-        sgemm__evaluate(number, 0, 4, &values, x + g * 4);
+        sgemm__evaluate(number, 4, &values, x + g * 4);
       }
       if (left < from + WIDTH) {
         SGEMM__UNROLL

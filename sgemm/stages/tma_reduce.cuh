@@ -49,7 +49,7 @@ SGEMM__DEVICE void sgemm__reduce_lane_rows(const sgemm__args *p, int number, int
     for (v = 0; v < 4; v++)
       values.sum[v] = sgemm__scale(p, acc[i * 4 + v]);
     sgemm__set_biases(0, biases->along_m[i], biases->along_n, 4, &values);
-    sgemm__evaluate(number, 0, 4, &values, row);
+    sgemm__evaluate(number, 4, &values, row);
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       x[v * 8 + i] = row[v];
