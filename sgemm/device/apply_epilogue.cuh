@@ -188,8 +188,8 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
 
 /* x <- the epilogue of a call that sgemm__in_registers() describes, for vectors of 4 elements x = alpha * sum: `biases`
    times `count` of them, each `count` with the same 4 biases. The function has the expressions of the rows of the table
-   whose SGEMM__IN_REGISTERS_<name> is a bit of `marks`. marks, biases and count are literals. */
-SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int marks, int biases, const float *bias,
+   whose SGEMM__IN_REGISTERS_<name> is a bit of `kinds`. kinds, biases and count are literals. */
+SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int kinds, int biases, const float *bias,
                                                 int count, float *x) {
   sgemm__epilogue_values of_call = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, 0.0f, 0.0f, 0, 0, 0},
                          *values = &of_call;
@@ -200,7 +200,7 @@ SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int marks,
 #define SGEMM__X(name, reads, expression, what)                                                                        \
   case SGEMM_EPILOGUE_##name:                                                                                          \
     SGEMM__UNROLL                                                                                                      \
-    for (i = 0; i < biases * count && (SGEMM__IN_REGISTERS(name) & marks); i++) {                                      \
+    for (i = 0; i < biases * count && (SGEMM__IN_REGISTERS(name) & kinds); i++) {                                      \
       SGEMM__UNROLL                                                                                                    \
       for (v = 0; v < 4; v++) {                                                                                        \
         values->sum[v] = x[4 * i + v];                                                                                 \
@@ -214,9 +214,10 @@ SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int marks,
   }
 }
 
-/* 1 if the mark SGEMM__IN_REGISTERS_<name> of an epilogue is 2: an instruction or two for each element. */
+/* 1 for a short epilogue. */
 SGEMM__DEVICE int sgemm__is_short(int epilogue) {
-#define SGEMM__X(name, reads, expression, what) || (SGEMM__IN_REGISTERS(name) == 2 && epilogue == SGEMM_EPILOGUE_##name)
+#define SGEMM__X(name, reads, expression, what)                                                                        \
+  || (SGEMM__IN_REGISTERS(name) == SGEMM__SHORT_EPILOGUES && epilogue == SGEMM_EPILOGUE_##name)
   return 0 SGEMM_EPILOGUES(SGEMM__X);
 #undef SGEMM__X
 }

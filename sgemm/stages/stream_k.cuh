@@ -222,7 +222,7 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
       sum[v] = sgemm__scale(p, sum[v]);
     vec_n += vec_n != NULL ? (int64_t)coord.col * args->BN + own.col : 0;
     sgemm__load_row_bias(vec_n, tile.cols - own.col, bias);
-    sgemm__evaluate_in_registers(p, 3, 1, bias, 1, sum);
+    sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, 1, bias, 1, sum);
     out.alpha = 1.0f;
   }
   sgemm__store_tile(&out, &s, &tile, &own, sum);

@@ -316,7 +316,7 @@ SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__args *p, const sgem
       sgemm__tensor_load_scales(own, from + width, width, scale);
       sgemm__tensor_load_biases(p, own, from + width, width, vec_n, next_bias);
     }
-    sgemm__evaluate_in_registers(p, 3, width / 16, bias, 2, x);
+    sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, width / 16, bias, 2, x);
     if (full) {
       SGEMM__UNROLL
       for (j = 0; j < width / 2; j += 2)

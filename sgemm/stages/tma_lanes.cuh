@@ -190,7 +190,7 @@ SGEMM__DEVICE void sgemm__store_long_epilogue(const sgemm__args *p, const sgemm_
     SGEMM__UNROLL
     for (j = 0; j < 4 * rows; j++)
       x[j] = acc[j];
-    sgemm__evaluate_in_registers(p, 1, 1, bias, rows, x);
+    sgemm__evaluate_in_registers(p, SGEMM__LONG_EPILOGUES, 1, bias, rows, x);
     SGEMM__UNROLL
     for (j = 0; j < rows; j++) {
       if (whole)
@@ -245,7 +245,7 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
         sgemm__store_long_epilogue(p, tile, &own, first, count, bias, acc);
         return;
       }
-      sgemm__evaluate_in_registers(p, 2, 1, bias, count, acc);
+      sgemm__evaluate_in_registers(p, SGEMM__SHORT_EPILOGUES, 1, bias, count, acc);
       if (sgemm__is_full_tile(p, s, tile)) {
         C = tile->C + own.row * p->ldc + own.col;
         SGEMM__UNROLL
