@@ -42,23 +42,26 @@ SGEMM__DEVICE float sgemm__inverse(float x, float low) {
   return sgemm__fma(near, sgemm__fma(-low, near, sgemm__fma(-x, near, 1.0f)), near);
 }
 
-/* The nearest number to x from low to high; low for NaN. */
+/* The nearest number to x from low to high; low for NaN. sgemm_clamp() keeps NaN, which takes comparisons. */
 SGEMM__DEVICE float sgemm__limit(float x, float low, float high) { return fminf(fmaxf(x, low), high); }
 
-/* Sigmoids y = 1 / (1 + e), e = 2^v. x is limited to where -127 < v < 127. At the lower limit of x, where v is above
-   126, the reciprocal would be below 2^-126 and is flushed to 0. At the upper limit y is 1. 1 - y = e y without
-   cancellation. The error of the approximate reciprocal, at most 1 ulp, is within the 4 ulp. */
+/* Sigmoids y = 1 / (1 + e), e = 2^v. The two functions limit x to where -127 < v < 127, for the sigmoid of x and for
+   GELU. At the lower limit of x, where v is above 126, the reciprocal would be below 2^-126 and is flushed to 0. At the
+   upper limit y is 1. The difference 1 - y is computed as e y, without cancellation. The error of the approximate
+   reciprocal, at most 1 ulp, is within the 4 ulp. */
+SGEMM__DEVICE float sgemm__limit_for_sigmoid(float x) { return sgemm__limit(x, -88.0f, 64.0f); }
+SGEMM__DEVICE float sgemm__limit_for_gelu(float x) { return sgemm__limit(x, -10.03f, 10.0f); }
 
-/* exp(-x): 2^(-x / ln(2)). */
+/* exp(-x) as 2^(-x / ln(2)), for the limited x. */
 SGEMM__DEVICE float sgemm__exp_of_minus(float x) {
-  const float near = sgemm__limit(x, -88.0f, 64.0f);
+  const float near = sgemm__limit_for_sigmoid(x);
   return sgemm__power_of_product(near, -1.442695f, -1.925963e-8f);
 }
 SGEMM__DEVICE float sgemm_sigmoid(float x) { return x != x ? x : sgemm__reciprocal(1.0f + sgemm__exp_of_minus(x)); }
 SGEMM__DEVICE float sgemm_silu(float x) { return x * sgemm__reciprocal(1.0f + sgemm__exp_of_minus(x)); }
 SGEMM__DEVICE float sgemm_dsilu(float x) {
   const float e = sgemm__exp_of_minus(x), y = sgemm__reciprocal(1.0f + e);
-  return x != x ? x : sgemm__fma(sgemm__limit(x, -88.0f, 64.0f) * y, e * y, y);
+  return x != x ? x : sgemm__fma(sgemm__limit_for_sigmoid(x) * y, e * y, y);
 }
 
 /* GELU by tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x y with y = 1 / (1 + 2^v), v = x (a + b x^2).
@@ -71,7 +74,7 @@ SGEMM__DEVICE float sgemm_dsilu(float x) {
 #define SGEMM__GELU_B -0.10294324f       /* b = 0.044715 a */
 #define SGEMM__GELU_B_LOW 2.0161985e-9f  /* b - SGEMM__GELU_B: the rounding error of the constant */
 SGEMM__DEVICE float sgemm__gelu_power(float x) {
-  const float near = sgemm__limit(x, -10.03f, 10.0f);
+  const float near = sgemm__limit_for_gelu(x);
   const float square = sgemm__multiply(near, near), square_low = sgemm__fma(near, near, -square);
   const float factor = sgemm__fma(SGEMM__GELU_B, square, SGEMM__GELU_A);
   const float rounded = sgemm__fma(SGEMM__GELU_B, square, SGEMM__GELU_A - factor);
@@ -82,7 +85,7 @@ SGEMM__DEVICE float sgemm_gelu(float x) { return x * sgemm__reciprocal(1.0f + sg
 
 /* The derivative: y + x y (1 - y) u', u' = -ln(2) (a + 3 b x^2). */
 SGEMM__DEVICE float sgemm_dgelu(float x) {
-  const float near = sgemm__limit(x, -10.03f, 10.0f), slope = sgemm__fma(0.21406445f, near * near, 1.5957691f);
+  const float near = sgemm__limit_for_gelu(x), slope = sgemm__fma(0.21406445f, near * near, 1.5957691f);
   const float e = sgemm__gelu_power(x), y = sgemm__reciprocal(1.0f + e);
   return x != x ? x : sgemm__fma(near * y * (e * y), slope, y);
 }

@@ -14,9 +14,7 @@ SGEMM__DEVICE int sgemm__column_of(int v) { return v / 2 * 8 + v % 2; }
 SGEMM__DEVICE void sgemm__tensor_load_vectors(const sgemm__tensor_results *own, int from, int width, int left,
                                               const float *vec_n, float *scale, float *along_n) {
   int j;
-  SGEMM__UNROLL
-  for (j = 0; j < width / 16; j++)
-    sgemm__load_global4(scale + j * 4, own->scales + from + j * 16);
+  sgemm__tensor_load_scales(own, from, width, scale);
   SGEMM__UNROLL
   for (j = 0; j < width / 8 && vec_n != NULL; j++)
     sgemm__load_first2(along_n + j * 2, vec_n + from + j * 8, left - (from + j * 8));

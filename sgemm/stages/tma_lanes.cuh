@@ -162,15 +162,6 @@ SGEMM__DEVICE void sgemm__add_c_rows(const sgemm__args *p, const sgemm__tile *ti
     acc[i] = sgemm__add_c(p, acc[i], c[i]);
 }
 
-/* bias <- the biases of a lane's 4 columns, in a call that sgemm__in_registers() describes. p->epilogue.vec_n is the
-   element for the tile's first column. */
-SGEMM__DEVICE void sgemm__load_lane_bias(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                         float *bias) {
-  const int col = sgemm__lane_result_tile(s).col;
-  if (s->fused && p->applies_epilogue)
-    sgemm__load_row_bias(p->epilogue.vec_n != NULL ? p->epilogue.vec_n + col : NULL, tile->cols - col, bias);
-}
-
 /* C <- a long epilogue, such as GELU, for `count` rows from row `first` on of a lane's 8 rows of 4 columns. acc: alpha
    * sums of these rows. The code of the epilogue, 100 instructions for 4 elements in GELU (sm_90a), is there once. Each
    pass of a loop stores the first two rows of acc and rotates the others to their place, because registers have no
@@ -240,7 +231,7 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
       acc[i] = sgemm__scale(p, acc[i]);
     if (s->fused && p->applies_epilogue) {
       float bias[4];
-      sgemm__load_lane_bias(p, s, tile, bias);
+      sgemm__load_row_bias(p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own.col : NULL, tile->cols - own.col, bias);
       if (!sgemm__is_short(p->epilogue.number)) {
         sgemm__store_long_epilogue(p, tile, &own, first, count, bias, acc);
         return;
