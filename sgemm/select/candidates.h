@@ -32,15 +32,10 @@ static inline void sgemm__rank_variant(sgemm_variant variant, const sgemm_params
                                        const sgemm__problem *q, sgemm__ranking *ranking) {
   const sgemm__candidate r = sgemm__candidate_of(variant, sgemm__calibration_of(variant), q, &sgemm__h200);
   sgemm_plan plan = sgemm__plain_plan(variant);
-  int number;
+  int number = 0;
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
-  for (number = 0; number < SGEMM__PLAN_NUMBERS; number++) {
-    const int found = sgemm__numbered_plan(number, &r, q, &plan);
-    if (found < 0)
-      return;
-    if (!found)
-      continue;
+  while (sgemm__next_plan(&number, &r, q, &plan)) {
     sgemm__decide_repack(&plan, &q->args, p->workspace_bytes);
     if (sgemm__fits_workspace(&plan, p, &q->args))
       sgemm__rank(&plan, sgemm__cost(&plan, &r, q, &sgemm__h200) / device->clock_mhz, ranking);

@@ -155,6 +155,14 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
   return sgemm__summed_parts(plan) > 1;
 }
 
+/* The next of the numbered plans, from *number on, which then is the number after it. Returns 0 if there is none. */
+static inline int sgemm__next_plan(int *number, const sgemm__candidate *r, const sgemm__problem *q, sgemm_plan *plan) {
+  int found = 0;
+  while (found == 0 && *number < SGEMM__PLAN_NUMBERS)
+    found = sgemm__numbered_plan((*number)++, r, q, plan);
+  return found > 0;
+}
+
 /* Considers the plans of one variant. The loop has one call of sgemm__consider_plan(), so that compilers inline the
    estimate. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
@@ -162,16 +170,11 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_pa
   const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
   const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
   sgemm_plan plan = sgemm__plain_plan(variant);
-  int number;
+  int number = 0;
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
-  for (number = 0; number < SGEMM__PLAN_NUMBERS; number++) {
-    const int found = sgemm__numbered_plan(number, &r, q, &plan);
-    if (found < 0)
-      return;
-    if (found)
-      sgemm__consider_plan(&plan, &r, p, q, best);
-  }
+  while (sgemm__next_plan(&number, &r, q, &plan))
+    sgemm__consider_plan(&plan, &r, p, q, best);
 }
 
 /* Variants to consider, and lower bounds of their plans' clocks. */
