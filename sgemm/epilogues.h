@@ -63,6 +63,7 @@ enum { SGEMM__LONG_EPILOGUES = 1, SGEMM__SHORT_EPILOGUES = 2, SGEMM__ALL_IN_REGI
 #define SGEMM__IN_REGISTERS_bias ~, 2
 #define SGEMM__IN_REGISTERS_relu ~, 2
 #define SGEMM__IN_REGISTERS_gelu ~, 1
+#define SGEMM__IN_REGISTERS_silu ~, 1
 #define SGEMM__IN_REGISTERS(name) SGEMM__IS(SGEMM__IN_REGISTERS_##name)
 
 /* SGEMM__IN_TILES_<name> marks the rows that reducing kernels apply to the results of a tile before they reduce its

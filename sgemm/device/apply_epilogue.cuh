@@ -186,9 +186,10 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
   sgemm__store_aux(p, width, at, aux);
 }
 
-/* x <- the epilogue of a call that sgemm__in_registers() describes, for vectors of 4 elements x = alpha * sum: `biases`
-   times `count` of them, each `count` with the same 4 biases. The function has the expressions of the rows of the table
-   whose SGEMM__IN_REGISTERS_<name> is a bit of `kinds`. kinds, biases and count are literals. */
+/* x <- the epilogue of a call that sgemm__in_registers() describes, for vectors of 4 sums of products in x: `biases`
+   times `count` of them, each `count` with the same 4 biases. alpha is applied here, so that its multiplication and the
+   addition of the bias are one FMA. The function has the expressions of the rows of the table whose
+   SGEMM__IN_REGISTERS_<name> is a bit of `kinds`. kinds, biases and count are literals. */
 SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int kinds, int biases, const float *bias,
                                                 int count, float *x) {
   sgemm__epilogue_values of_call = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, 0.0f, 0.0f, 0, 0, 0},
@@ -203,7 +204,7 @@ SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int kinds,
     for (i = 0; i < biases * count && (SGEMM__IN_REGISTERS(name) & kinds); i++) {                                      \
       SGEMM__UNROLL                                                                                                    \
       for (v = 0; v < 4; v++) {                                                                                        \
-        values->sum[v] = x[4 * i + v];                                                                                 \
+        values->sum[v] = p->alpha * x[4 * i + v];                                                                      \
         values->bias[v] = bias[i / count * 4 + v];                                                                     \
         x[4 * i + v] = sgemm_epilogue_##name(SGEMM__VALUES reads);                                                     \
       }                                                                                                                \

@@ -217,9 +217,6 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
   if (p->applies_epilogue) { /* beta is 0 */
     const float *vec_n = p->epilogue.vec_n;
     float bias[4];
-    SGEMM__UNROLL
-    for (v = 0; v < 4; v++)
-      sum[v] = sgemm__scale(p, sum[v]);
     vec_n += vec_n != NULL ? (int64_t)coord.col * args->BN + own.col : 0;
     sgemm__load_row_bias(vec_n, tile.cols - own.col, bias);
     sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, 1, bias, 1, sum);

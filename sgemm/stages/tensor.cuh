@@ -308,7 +308,7 @@ SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__args *p, const sgem
   for (from = 0; from < columns; from += width) {
     SGEMM__UNROLL
     for (j = 0; j < width / 2; j++) /* of 16 columns: 4 elements of row r, 4 of row r + 8 */
-      x[j] = sgemm__scale(p, acc[j / 8 * 8 + j % 4 / 2 * 4 + j / 4 % 2 * 2 + j % 2] * scale[j / 8 * 4 + j % 4]);
+      x[j] = acc[j / 8 * 8 + j % 4 / 2 * 4 + j / 4 % 2 * 2 + j % 2] * scale[j / 8 * 4 + j % 4];
     SGEMM__UNROLL
     for (j = 0; j < width / 4; j++)
       bias[j] = next_bias[j];

@@ -162,38 +162,26 @@ SGEMM__DEVICE void sgemm__add_c_rows(const sgemm__args *p, const sgemm__tile *ti
     acc[i] = sgemm__add_c(p, acc[i], c[i]);
 }
 
-/* C <- a long epilogue, such as GELU, for `count` rows from row `first` on of a lane's 8 rows of 4 columns. acc: alpha
-   * sums of these rows. The code of the epilogue, 100 instructions for 4 elements in GELU (sm_90a), is there once. Each
-   pass of a loop stores the first two rows of acc and rotates the others to their place, because registers have no
-   index. */
-SGEMM__DEVICE void sgemm__store_long_epilogue(const sgemm__args *p, const sgemm__tile *tile,
-                                              const sgemm__thread_tile *own, int first, int count, const float *bias,
-                                              float *acc) {
+/* acc <- a long epilogue, such as GELU, for the sums of `count` rows of 4 columns. The code of the epilogue, 100
+   instructions for 4 elements in GELU (sm_90a), is there once. Each pass of a loop computes the first two rows of acc
+   and rotates all rows, because registers have no index. More rows a pass, and the rows in shared memory instead, have
+   fewer instructions and are slower (docs/notebook/epilogues.md, "Results stay in registers"). */
+SGEMM__DEVICE void sgemm__apply_long_epilogue(const sgemm__args *p, int count, const float *bias, float *acc) {
   const int rows = count % 2 == 0 ? 2 : 1; /* of a pass */
-  const int exist = sgemm__clip(tile->cols - own->col, 4);
-  const int whole = exist == 4 && (uintptr_t)tile->C % 16 == 0 && p->ldc % 4 == 0;
-  int row = own->row + first / 4 * own->row_stride + first % 4, i, j;
-  float *C = tile->C + row * p->ldc + own->col;
+  int i, j;
   SGEMM__UNROLL_BY(1)
-  for (i = first; i < first + count; i += rows) {
-    const int step = i % 4 + rows == 4 ? own->row_stride - (4 - rows) : rows; /* to the first row of the next pass */
+  for (i = 0; i < count; i += rows) {
     float x[8];
     SGEMM__UNROLL
     for (j = 0; j < 4 * rows; j++)
       x[j] = acc[j];
     sgemm__evaluate_in_registers(p, SGEMM__LONG_EPILOGUES, 1, bias, rows, x);
     SGEMM__UNROLL
-    for (j = 0; j < rows; j++) {
-      if (whole)
-        sgemm__store_whole4(C + j * p->ldc, x + 4 * j, row + j < tile->rows);
-      else
-        sgemm__store_first4(C + j * p->ldc, x + 4 * j, row + j < tile->rows ? exist : 0);
-    }
-    SGEMM__UNROLL
     for (j = 0; j < 4 * (count - rows); j++)
       acc[j] = acc[j + 4 * rows];
-    row += step;
-    C += step * p->ldc;
+    SGEMM__UNROLL
+    for (j = 0; j < 4 * rows; j++)
+      acc[4 * (count - rows) + j] = x[j];
   }
 }
 
@@ -226,17 +214,13 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
   } else {
     int col = own.col, stride = 1, vectors; /* column of the lane's first element; columns from element to element */
     float *C;
-    SGEMM__UNROLL
-    for (i = 0; i < count * 4; i++)
-      acc[i] = sgemm__scale(p, acc[i]);
     if (s->fused && p->applies_epilogue) {
       float bias[4];
       sgemm__load_row_bias(p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own.col : NULL, tile->cols - own.col, bias);
-      if (!sgemm__is_short(p->epilogue.number)) {
-        sgemm__store_long_epilogue(p, tile, &own, first, count, bias, acc);
-        return;
-      }
-      sgemm__evaluate_in_registers(p, SGEMM__SHORT_EPILOGUES, 1, bias, count, acc);
+      if (sgemm__is_short(p->epilogue.number))
+        sgemm__evaluate_in_registers(p, SGEMM__SHORT_EPILOGUES, 1, bias, count, acc);
+      else
+        sgemm__apply_long_epilogue(p, count, bias, acc);
       if (sgemm__is_full_tile(p, s, tile)) {
         C = tile->C + own.row * p->ldc + own.col;
         SGEMM__UNROLL
@@ -244,6 +228,10 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
           sgemm__store_global4(C + ((first + i) / 4 * own.row_stride + (first + i) % 4) * p->ldc, acc + i * 4);
         return;
       }
+    } else {
+      SGEMM__UNROLL
+      for (i = 0; i < count * 4; i++)
+        acc[i] = sgemm__scale(p, acc[i]);
     }
     if (exchanges && !aligned) {
       const int next = s->b_k_major ? 4 : 2, after = 8; /* bit of a lane 4 columns further on, and 8 columns */
