@@ -206,13 +206,13 @@ static void set_workspace(sgemm_params *p, int64_t bytes) {
 /* ---- sgemm_candidates() ------------------------------------------------------------------------------------------ */
 
 /* The first candidate is the selected plan. The others are different plans that the device can run in the workspace, in
-   the order of their estimates. No strict candidate without a limit on the workspace is estimated to be faster than the
-   selected plan. A smaller capacity gives the first ones. */
+   the order of their estimates; without workspace plans with clusters are among them. No strict candidate without a
+   limit on the workspace is estimated to be faster than the selected plan. A smaller capacity gives the first ones. */
 Test(candidates, in_order) {
   static const int64_t workspaces[] = {INT64_MAX, SGEMM_WORKSPACE_AUTO, 0, 100000};
   static sgemm_plan plans[ALL];
   static double us[ALL];
-  int i, j, l, mode, more = 0, tensor = 0, of_strict = 0;
+  int i, j, l, mode, more = 0, tensor = 0, of_strict = 0, clusters = 0;
   unsigned w;
   reset();
   for (i = 0; i < SHAPES; i++)
@@ -244,6 +244,8 @@ Test(candidates, in_order) {
           tensor += plans[j].tensor != SGEMM_TENSOR_VARIANT_NONE && j > 0;
           of_strict += plans[j].tensor == SGEMM_TENSOR_VARIANT_NONE && plans[0].tensor != SGEMM_TENSOR_VARIANT_NONE;
         }
+        for (j = 1; j < count && workspaces[w] == 0; j++)
+          clusters += plans[j].cluster_k > 1;
         more += count > 8;
         least = sgemm_candidates(&p, d, fewer, fewer_us, 3);
         cr_assert(least == (count < 3 ? count : 3) && memcmp(fewer, plans, sizeof *plans * (size_t)least) == 0 &&
@@ -252,7 +254,8 @@ Test(candidates, in_order) {
         cr_assert(sgemm_candidates(&p, d, fewer, fewer_us, 1) == 1 && same_plan(fewer, &selected));
         cr_assert(sgemm_candidates(&p, d, NULL, NULL, 0) == 0);
       }
-  cr_assert(more > SHAPES && tensor > SHAPES && of_strict > SHAPES, "%d, %d, %d", more, tensor, of_strict);
+  cr_assert(more > SHAPES && tensor > SHAPES && of_strict > SHAPES && clusters > SHAPES, "%d, %d, %d, %d", more, tensor,
+            of_strict, clusters);
 }
 
 /* If no variant that the device prefers is compiled, the candidates are of the others; if none is compiled, there are

@@ -387,7 +387,7 @@ Test(launches, epilogues_in_registers) {
   f.p.beta = 1.0f;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
   f.p.beta = 0.0f;
-  f.p.epilogue = SGEMM_EPILOGUE_silu;
+  f.p.epilogue = SGEMM_EPILOGUE_sigmoid;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
   plan.tensor = SGEMM_wgmma_bf16x6_128x64;
   compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");

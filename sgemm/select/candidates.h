@@ -35,7 +35,7 @@ static inline void sgemm__rank_variant(sgemm_variant variant, const sgemm_params
   int number = 0;
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
-  while (sgemm__next_plan(&number, &r, q, &plan)) {
+  while (sgemm__next_plan(&number, SGEMM__PLAN_NUMBERS, &r, q, &plan)) {
     sgemm__decide_repack(&plan, &q->args, p->workspace_bytes);
     if (sgemm__fits_workspace(&plan, p, &q->args))
       sgemm__rank(&plan, sgemm__cost(&plan, &r, q, &sgemm__h200) / device->clock_mhz, ranking);

@@ -17,6 +17,8 @@
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
+#define SGEMM__COST_NEVER 1e150 /* clocks of what no plan can do; the square is a finite double */
+
 /* x rounded up, for x >= 0. A fraction of up to 1e-9 is a rounding error of x and does not count. From 2^23 on, where
    doubles are farther apart than that, the result may be too large by 1. The code has no branch, because one would be
    mispredicted every other time. */
@@ -46,11 +48,12 @@ typedef struct sgemm__problem {
   int a_state, b_state;  /* states of the operands */
   double pack_a, pack_b; /* elements of A, and of B, that packing writes */
   double fixed[2];       /* clocks of every plan besides those of SMs and memory, at least: without tma, and with it;
-                            1e300 where a plan of tma has to pack an operand and there is no workspace */
+                            SGEMM__COST_NEVER where a plan of tma has to pack an operand without workspace */
   double sms, per_sm;    /* SMs of the device; 1 / sms */
   double idle, gpcs;     /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
   int has_workspace;     /* 1: the call has workspace, so that a second kernel can sum partial results */
   int cluster_limit;     /* blocks of a cluster that the device runs, at most */
+  double per_cluster;    /* 1 / cluster_limit */
   double lane;           /* 128 over the FMA lanes of an SM */
   double dram_byte;      /* clocks for each DRAM byte at the nominal bandwidth */
   double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them; 0 if the L2 has them */
@@ -60,7 +63,8 @@ typedef struct sgemm__problem {
   double share;       /* matrices of the batch for each SM */
   double partition;   /* clocks of a split-K partition, which is stored and loaded */
   double tile_result; /* clocks for each result of a stream-K partial tile, which is stored and loaded */
-  double second[2];   /* clocks of the second kernel of split-K, and of stream-K; 1e300 without workspace */
+  double second[2];   /* clocks of the second kernel of split-K, and of stream-K; SGEMM__COST_NEVER without workspace */
+  double per_k;       /* 1 / k; 1 if k is 0 */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -70,7 +74,6 @@ static inline double sgemm__pack_cost(double elements, double dram_byte, const s
 
 static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_device *device,
                                                const sgemm__calibration *c) {
-  const double never = 1e300;
   sgemm__problem q;
   const sgemm__args *a = &q.args;
   double per_size = 1.0;
@@ -95,6 +98,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.gpcs = (q.sms - q.idle) / SGEMM__COST_GPC_SMS;
   q.has_workspace = p->workspace_bytes > 0;
   q.cluster_limit = sgemm__cluster_limit(device);
+  q.per_cluster = 1.0 / q.cluster_limit;
   q.lane = 128.0 / device->lanes;
   q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
   q.bytes = sgemm_min_bytes(a->m, a->n, a->k, a->beta) * q.batch;
@@ -110,10 +114,11 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   must_pack = (sgemm__must_repack(a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(a, 1) ? q.pack_b : 0.0);
   q.fixed[0] = c->launch;
   q.fixed[1] = must_pack > 0.0 && !q.has_workspace
-                   ? never
+                   ? SGEMM__COST_NEVER
                    : c->launch + c->persistent + sgemm__pack_cost(must_pack, q.dram_byte, c);
-  q.second[0] = q.has_workspace ? c->split_k : never;
-  q.second[1] = q.has_workspace ? c->stream_k : never;
+  q.second[0] = q.has_workspace ? c->split_k : SGEMM__COST_NEVER;
+  q.second[1] = q.has_workspace ? c->stream_k : SGEMM__COST_NEVER;
+  q.per_k = 1.0 / sgemm__larger(q.k, 1.0);
   return q;
 }
 
@@ -141,12 +146,16 @@ typedef struct sgemm__candidate {
   double partial;      /* clocks of a split-K partition, or of a stream-K partial tile */
   double slots;        /* resident block slots of the device for each tile */
   double steps;        /* k-steps of a tile */
+  double most_parts;   /* split-K partitions, at most: each has the k of sgemm__min_block_k() or more */
   double most_blocks; /* blocks of a cluster, at most: each has the k of sgemm__min_block_k() or more, all are resident,
                          and the blocks of the launch fill four waves at most */
   double cluster;     /* clocks of the sum over a cluster, besides its blocks */
   double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
   double fixed;       /* clocks of every plan besides those of SMs and memory, at least: see sgemm__problem */
 } sgemm__candidate;
+
+/* Partitions of a split-K plan that the selection considers, at most. */
+enum { SGEMM__SPLIT_K_LIMIT = 128 };
 
 /* SGEMM__CAN_SPLIT_K() of a variant. */
 static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
@@ -180,10 +189,12 @@ static inline int sgemm__is_elementwise(const sgemm_variant_info *v) { return SG
    sectors of 32 bytes, or the rows of a narrow operand. */
 static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm__problem *q) {
   const int row = v->BN > v->BM, extent = v->BM * v->BN; /* row: B is the matrix, A the vector */
-  const double ld_a = (q->a_state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)q->args.lda, 8.0);
-  const double ld_b = (q->b_state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)q->args.ldb, 8.0);
-  const double elements = sgemm__larger(extent, row ? ld_b : ld_a) + (row ? ld_a : ld_b);
-  return 4.0 * (v->stage == SGEMM_STAGE_gemv && v->V == 1 ? elements : v->BM + v->BN);
+  double ld_a, ld_b;
+  if (v->stage != SGEMM_STAGE_gemv || v->V != 1)
+    return 4.0 * (v->BM + v->BN);
+  ld_a = (q->a_state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)q->args.lda, 8.0);
+  ld_b = (q->b_state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)q->args.ldb, 8.0);
+  return 4.0 * (sgemm__larger(extent, row ? ld_b : ld_a) + (row ? ld_a : ld_b));
 }
 
 /* The k that a block loads and multiplies if no others divide the k-steps of its tile. */
@@ -215,37 +226,77 @@ static inline double sgemm__cluster_cost(const sgemm__tile_sizes *t, const sgemm
 /* Clocks of a wave with n blocks on an SM: the SM works on all of them, and each waits for its tiles and for C. */
 static inline double sgemm__wave(double n, double work, double wait) { return sqrt(n * n * work * work + wait * wait); }
 
-/* Clocks of the cheapest sum over blocks that divide k: over a cluster, or by a second kernel, with workspace. */
-static inline double sgemm__least_sum(const sgemm__tile_sizes *t, const sgemm__problem *q,
-                                      const sgemm__calibration *c) {
-  const double never = 1e300;
-  const double in_cluster = t->cluster_k ? sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block : never;
-  const double by_kernel = t->can_split_k ? q->second[t->uses_tma] + 2.0 * sgemm__partial_cost(t, q) : never;
-  return sgemm__smaller(in_cluster, by_kernel);
-}
-
 /* Clocks of a plan with this time and this power bound: the larger one, and a fraction of the smaller one. */
 static inline double sgemm__with_power(double time, double power) {
   return sgemm__larger(time, power) + SGEMM__COST_SMALLER_BOUND * sgemm__smaller(time, power);
 }
 
-/* Lower bound of the time of every plan of a variant, in clocks, without the power bound. The SM time is at least that
-   of the SM with the most tiles; where blocks divide k, which costs a sum, at least that of all SMs busy all the time.
-   The bound costs less to compute than sgemm__candidate_of() and spares the candidates of most variants. */
-static inline double sgemm__lower_bound(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
-                                        const sgemm__problem *q, const sgemm__calibration *c) {
+/* The time of a plan without the power bound, if sgemm__with_power() of it is `cost`. */
+static inline double sgemm__without_power(double cost, double power) {
+  const double longer = cost - SGEMM__COST_SMALLER_BOUND * power; /* the time, if it exceeds the power bound */
+  return longer >= power ? longer : (cost - power) / SGEMM__COST_SMALLER_BOUND;
+}
+
+/* Kinds of plans: no blocks divide k; a second kernel sums what blocks compute, in split-K or stream-K; a cluster does.
+   The numbers of the plans of a kind follow each other: see sgemm__numbered_plan(). */
+enum { SGEMM__WHOLE_K, SGEMM__SUMMED_K, SGEMM__CLUSTER_K, SGEMM__PLAN_KINDS };
+
+/* Lower bounds of the times of a variant's plans, without the power bound: squares of the clocks beyond q->fixed[0].
+   Square roots of sums of squares would take more time than the sums. */
+typedef struct sgemm__bounds {
+  double kinds[SGEMM__PLAN_KINDS]; /* of each kind of plans */
+  double least;                    /* the lowest of them */
+} sgemm__bounds;
+
+/* What the bounds of all kinds need of a variant: tiles for each SM, and fields of sgemm__candidate. */
+typedef struct sgemm__tile_work {
+  double on_sm, tile, arrival, wave, memory2;
+} sgemm__tile_work;
+
+/* The bound of plans whose blocks divide k. The SM time is at least that of all SMs busy all the time, and that of one
+   block. sum: clocks of the sums, at least; part: part of a tile's k in a block, at least; block: clocks of a block
+   besides its k. The square is that of sum + sqrt(x), which is at least x + sum * (sum + 2 * busy), because x contains
+   the square of busy. */
+static inline double sgemm__divided_bound(double sum, double part, double block, const sgemm__tile_work *w) {
+  const double busy = sgemm__larger((w->tile + 2.0 * block) * w->on_sm, w->tile * part + block);
+  const double wait = w->arrival * part + w->wave;
+  return busy * busy + wait * wait + w->memory2 + sum * (sum + 2.0 * busy);
+}
+
+/* The bounds of a variant. Without divided k, the SM time is at least that of the SM with the most tiles. The bounds
+   cost less to compute than sgemm__candidate_of() and spare the candidates of most variants. */
+static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
+                                             const sgemm__problem *q, const sgemm__calibration *c) {
   const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], steps = q->steps[t->log_k];
-  const double k = sgemm__loaded_k(steps, t, q), on_sm = tiles_m * tiles_n * q->share;
-  const double tile = sgemm__per_k(t, own, q) * k, loads = sgemm__load(tiles_m, tiles_n, own, q) * k;
-  const double memory2 = loads * loads + q->dram2;
-  const double work = (tile + own->block) * sgemm__ceil(on_sm);
-  const double wait = sgemm__larger(tile, steps * own->step) + own->wave;
-  const double busy = (tile + t->split_blocks * own->block) * on_sm;
-  const double alone = sqrt(work * work + wait * wait + memory2);
-  const double divided = q->k < t->least_k
-                             ? alone
-                             : sgemm__least_sum(t, q, c) + sqrt(busy * busy + own->wave * own->wave + memory2);
-  return q->fixed[t->uses_tma] + sgemm__smaller(alone, divided);
+  const double k = sgemm__loaded_k(steps, t, q), loads = sgemm__load(tiles_m, tiles_n, own, q) * k;
+  const double more = q->fixed[t->uses_tma] - q->fixed[0], part = t->block_k * q->per_k;
+  double work, wait;
+  sgemm__tile_work w;
+  sgemm__bounds b;
+  w.on_sm = tiles_m * tiles_n * q->share;
+  w.tile = sgemm__per_k(t, own, q) * k;
+  w.arrival = sgemm__larger(w.tile, steps * own->step);
+  w.wave = own->wave;
+  w.memory2 = loads * loads + q->dram2;
+  work = (w.tile + own->block) * sgemm__ceil(w.on_sm);
+  wait = w.arrival + w.wave + more;
+  b.kinds[SGEMM__WHOLE_K] = b.least = work * work + wait * wait + w.memory2;
+  b.kinds[SGEMM__SUMMED_K] = b.kinds[SGEMM__CLUSTER_K] = SGEMM__COST_NEVER * SGEMM__COST_NEVER;
+  if (q->k < 2.0 * t->block_k)
+    return b;
+  if (t->can_split_k) {
+    const double sum = more + q->second[t->uses_tma] + 2.0 * sgemm__partial_cost(t, q);
+    const double least = t->uses_tma ? 0.0 : sgemm__larger(1.0 / SGEMM__SPLIT_K_LIMIT, part);
+    b.kinds[SGEMM__SUMMED_K] = sgemm__divided_bound(sum, least, t->uses_tma ? 0.0 : own->block, &w);
+    b.least = sgemm__smaller(b.least, b.kinds[SGEMM__SUMMED_K]);
+  }
+  if (t->cluster_k) {
+    const double sum = more + sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block;
+    const double least = sgemm__larger(q->per_cluster, part);
+    b.kinds[SGEMM__CLUSTER_K] = sgemm__divided_bound(sum, least, own->block, &w);
+    b.least = sgemm__smaller(b.least, b.kinds[SGEMM__CLUSTER_K]);
+  }
+  return b;
 }
 
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,
@@ -276,9 +327,10 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.memory2 = r.load * k * (r.load * k) + q->dram2;
   r.partial = sgemm__partial_cost(t, q);
   r.slots = q->sms * r.resident / r.tiles;
+  r.most_parts = sgemm__smaller(SGEMM__SPLIT_K_LIMIT, q->k / sgemm__min_block_k(v));
   r.most_blocks = !v->cluster_split_k ? 1.0
                                       : sgemm__smaller(sgemm__smaller(q->cluster_limit, q->sms * r.resident),
-                                                       sgemm__smaller(q->k / sgemm__min_block_k(v), 4.0 * r.slots));
+                                                       sgemm__smaller(r.most_parts, 4.0 * r.slots));
   r.cluster = sgemm__cluster_cost(t, c);
   r.apply = q->args.applies_epilogue && !sgemm__fuses(v, &q->args) ? sgemm__apply_cost(q, c) : 0.0;
   r.fixed = q->fixed[t->uses_tma];
@@ -305,18 +357,18 @@ static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__cand
                     : in_cluster + apply + second + parts * r->partial + more_waits * c->split_wait;
 }
 
-/* Lower bound of the clocks of a plan, which costs less to compute than the estimate. Without stream-K the busiest SM
-   has at least one block, and at least the mean. */
-static inline double sgemm__plan_bound(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
-                                       const sgemm__calibration *c) {
+/* 1 if a plan may take less than `limit` clocks, without the power bound. The lower bound costs less to compute than
+   the estimate. Without stream-K the busiest SM has at least one block, and at least the mean. */
+static inline int sgemm__may_take_less(double limit, const sgemm_plan *plan, const sgemm__candidate *r,
+                                       const sgemm__problem *q, const sgemm__calibration *c) {
   const int whole = plan->split_k == 1;
   const double parts = plan->cluster_k * plan->split_k, per_part = 1.0 / parts, mean = r->tiles * parts * q->per_sm;
   const double blocks = plan->stream_k > 1 ? mean : sgemm__larger(sgemm__ceil(mean), 1.0);
   const double block = plan->stream_k > 1 ? 0.0 : r->block + (whole ? r->tile_c : 0.0);
   const double arrival = plan->stream_k > 1 ? 0.0 : r->arrival * per_part;
   const double work = blocks * (r->tile * per_part + block), wait = arrival + r->wave + (whole ? r->read_c : 0.0);
-  const double time = sqrt(work * work + wait * wait + r->memory2);
-  return sgemm__with_power(r->fixed + sgemm__split_cost(plan, r, c) + time, q->power);
+  const double left = limit - r->fixed - sgemm__split_cost(plan, r, c);
+  return left > 0.0 && !(work * work + wait * wait + r->memory2 >= left * left); /* NaN if there are no results */
 }
 
 /* How a plan's blocks fill the device. */
@@ -424,9 +476,12 @@ static inline int sgemm__out_of_step(const sgemm__waves *w, const sgemm__candida
    a tile of 32 rows or columns of an MN-major operand uses half of them (docs/notebook/stream_k.md, "Narrow tiles"). */
 static inline double sgemm__narrow_bytes(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r,
                                          const sgemm__problem *q) {
-  const double of_a = r->v->BM == 32 && !(q->a_state & SGEMM__K_MAJOR) && !plan->repack_a ? q->m : 0.0;
-  const double of_b = r->v->BN == 32 && !(q->b_state & SGEMM__K_MAJOR) && !plan->repack_b ? q->n : 0.0;
-  return sgemm__out_of_step(w, r, q) ? 4.0 * q->k * q->batch * (of_a + of_b) * w->left / r->tiles : 0.0;
+  double of_a, of_b;
+  if (!sgemm__out_of_step(w, r, q))
+    return 0.0;
+  of_a = r->v->BM == 32 && !(q->a_state & SGEMM__K_MAJOR) && !plan->repack_a ? q->m : 0.0;
+  of_b = r->v->BN == 32 && !(q->b_state & SGEMM__K_MAJOR) && !plan->repack_b ? q->n : 0.0;
+  return 4.0 * q->k * q->batch * (of_a + of_b) * w->left / r->tiles;
 }
 
 /* Clocks that DRAM needs for the bytes of a plan. */

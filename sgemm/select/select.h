@@ -105,7 +105,7 @@ static inline int sgemm__fits_workspace(const sgemm_plan *plan, const sgemm_para
 static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate *r, const sgemm_params *p,
                                         const sgemm__problem *q, sgemm__best *best) {
   double cost;
-  if (sgemm__plan_bound(plan, r, q, &sgemm__h200) >= best->cost)
+  if (!sgemm__may_take_less(sgemm__without_power(best->cost, q->power), plan, r, q, &sgemm__h200))
     return;
   /* The estimate assumes an unlimited workspace for repacking B, even if the plan then runs without it. So a smaller
      workspace cannot lower an estimate, and with exactly the bytes of sgemm_workspace_query() the selection finds the
@@ -147,87 +147,90 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
     const int slots = (int)(q->sms * r->v->resident);
     plan->stream_k = number == 1 ? slots : number == 2 ? sgemm__even_stream_k(r->tiles, slots) : 0;
   } else {
-    const double split_k_limit = 128.0, most = sgemm__smaller(split_k_limit, q->k / sgemm__min_block_k(r->v));
-    if (number > 1 && r->slots * waves[number] >= most)
+    const double parts = r->slots * waves[number];
+    if (number > 1 && parts >= r->most_parts)
       return 0; /* the plan of a whole wave has as many partitions */
-    plan->split_k = (int)sgemm__smaller(r->slots * waves[number], most);
+    plan->split_k = (int)sgemm__smaller(parts, r->most_parts);
   }
   return sgemm__summed_parts(plan) > 1;
 }
 
-/* The next of the numbered plans, from *number on, which then is the number after it. Returns 0 if there is none. */
-static inline int sgemm__next_plan(int *number, const sgemm__candidate *r, const sgemm__problem *q, sgemm_plan *plan) {
+/* The next of the numbered plans before `end`, from *number on, which then is the number after it. Returns 0 if there
+   is none. */
+static inline int sgemm__next_plan(int *number, int end, const sgemm__candidate *r, const sgemm__problem *q,
+                                   sgemm_plan *plan) {
   int found = 0;
-  while (found == 0 && *number < SGEMM__PLAN_NUMBERS)
+  while (found == 0 && *number < end)
     found = sgemm__numbered_plan((*number)++, r, q, plan);
   return found > 0;
 }
 
-/* Considers the plans of one variant. The loop has one call of sgemm__consider_plan(), so that compilers inline the
-   estimate. */
-static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
-                                           const sgemm__problem *q, sgemm__best *best) {
+/* Plans whose lower bound in sgemm__bounds is not below this limit are not better than the best one. */
+static inline double sgemm__bound_limit(const sgemm__best *best, const sgemm__problem *q) {
+  const double limit = sgemm__larger(sgemm__without_power(best->cost, q->power) - q->fixed[0], 0.0);
+  return limit * limit;
+}
+
+/* Considers the plans of one variant, of the kinds that may be better than the best one. The loops have one call of
+   sgemm__consider_plan(), so that compilers inline the estimate. */
+static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm__bounds *bounds, const sgemm_params *p,
+                                           const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
+  static const int ends[SGEMM__PLAN_KINDS] = {1, 1 + SGEMM__SPLIT_NUMBERS, SGEMM__PLAN_NUMBERS};
   const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
   const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
   sgemm_plan plan = sgemm__plain_plan(variant);
-  int number = 0;
+  int kind, number;
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
-  while (sgemm__next_plan(&number, &r, q, &plan))
-    sgemm__consider_plan(&plan, &r, p, q, best);
+  for (kind = 0, number = 0; kind < SGEMM__PLAN_KINDS; number = ends[kind++])
+    if (bounds->kinds[kind] < sgemm__bound_limit(best, q))
+      while (sgemm__next_plan(&number, ends[kind], &r, q, &plan))
+        sgemm__consider_plan(&plan, &r, p, q, best);
 }
 
-/* Variants to consider, and lower bounds of their plans' clocks. */
-typedef struct sgemm__bounds {
+/* Variants to consider, and lower bounds of their plans' times. */
+typedef struct sgemm__choices {
   int count, lowest; /* lowest: number of the lowest bound */
-  double clocks[SGEMM_VARIANT_COUNT];
+  sgemm__bounds bounds[SGEMM_VARIANT_COUNT];
   sgemm_variant variants[SGEMM_VARIANT_COUNT];
-} sgemm__bounds;
+} sgemm__choices;
 
-/* 1 if the plans of a variant with this lower bound may be better than the best one. The power bound is added for the
-   few variants whose bound is below the best estimate without it. */
-static inline int sgemm__may_be_better(double bound, const sgemm__problem *q, const sgemm__best *best) {
-  return bound < best->cost && sgemm__with_power(bound, q->power) < best->cost;
-}
-
-/* Bounds of the compiled variants of a stage. preferred: of those alone that the device prefers. */
-static inline void sgemm__find_bounds(sgemm__bounds *b, sgemm_stage stage, int preferred, int code_arch,
-                                      const sgemm__problem *q) {
-  double lowest = 1e300;
-  int i;
-  b->count = b->lowest = 0;
+/* Sets the compiled variants of a stage and their bounds. preferred: those alone that the device prefers. */
+static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int preferred, int code_arch,
+                                       const sgemm__problem *q) {
+  double least = SGEMM__COST_NEVER * SGEMM__COST_NEVER;
+  int count = 0, lowest = 0, i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
     const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
-    double clocks;
     if ((preferred && !sgemm__is_preferred(t, code_arch)) || (stage != SGEMM_STAGE_ANY && t->stage != (int)stage) ||
         !sgemm_compiled(variant))
       continue;
-    clocks = sgemm__lower_bound(t, sgemm__calibration_of(variant), q, &sgemm__h200);
-    if (clocks < lowest) {
-      lowest = clocks;
-      b->lowest = b->count;
-    }
-    b->clocks[b->count] = clocks;
-    b->variants[b->count++] = variant;
+    c->bounds[count] = sgemm__bounds_of(t, sgemm__calibration_of(variant), q, &sgemm__h200);
+    lowest = c->bounds[count].least < least ? count : lowest; /* without a branch, which would be mispredicted */
+    least = sgemm__smaller(c->bounds[count].least, least);
+    c->variants[count++] = variant;
   }
+  c->count = count;
+  c->lowest = lowest;
 }
 
 static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
                                                const sgemm__problem *q) {
-  const double infinity = 1e300;
-  sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), infinity};
-  sgemm__bounds bounds;
+  sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), SGEMM__COST_NEVER};
+  sgemm__choices c;
   int preferred;
   /* For SGEMM_STAGE_ANY all variants are considered if no preferred one fits. */
   for (preferred = stage == SGEMM_STAGE_ANY; preferred >= 0 && best.plan.variant == SGEMM_VARIANT_NONE; preferred--) {
     int i, next = 0;
-    sgemm__find_bounds(&bounds, stage, preferred, device->code_arch, q);
+    sgemm__find_choices(&c, stage, preferred, device->code_arch, q);
     /* The variant of the lowest bound is considered first: the bounds of most others exceed its estimate. */
-    for (i = bounds.lowest; i < bounds.count; i = next) {
-      sgemm__consider_variant(bounds.variants[i], p, device, q, &best);
-      bounds.clocks[i] = infinity; /* it is not considered again */
-      while (next < bounds.count && !sgemm__may_be_better(bounds.clocks[next], q, &best))
+    for (i = c.lowest; i < c.count; i = next) {
+      double limit;
+      sgemm__consider_variant(c.variants[i], &c.bounds[i], p, device, q, &best);
+      c.bounds[i].least = SGEMM__COST_NEVER * SGEMM__COST_NEVER; /* it is not considered again */
+      limit = sgemm__bound_limit(&best, q);
+      while (next < c.count && c.bounds[next].least >= limit)
         next++;
     }
   }

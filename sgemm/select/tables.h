@@ -71,10 +71,8 @@ typedef struct sgemm__tile_sizes {
   double results; /* BM x BN */
   double bytes;   /* bytes of A and B for each k */
   double step_k;  /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
-  double least_k; /* k from which on split-K or a cluster can divide it: sgemm__min_block_k() twice; 0: stream-K; 1e300:
-                     no block divides it */
-  double split_blocks;     /* blocks that start for each tile, at least, where blocks divide k; 0: persistent ones do */
-  int log_m, log_n, log_k; /* base-2 logarithms of BM, BN and BK */
+  double block_k; /* k of each block that divides a tile's k, at least: sgemm__min_block_k(), or 0 for stream-K */
+  int log_m, log_n, log_k;              /* base-2 logarithms of BM, BN and BK */
   int uses_tma, cluster_k, can_split_k; /* traits of the variant */
   int bufs, last_arch, stage;           /* columns of its row */
 } sgemm__tile_sizes;
@@ -85,11 +83,7 @@ static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant varian
   {(BM) * (BN),                                                                                                        \
    4.0 * ((BM) + (BN)),                                                                                                \
    SGEMM__IS_ELEMENTWISE(SGEMM_STAGE_##stage, V) ? 0.0 : (BK),                                                         \
-   SGEMM__USES_TMA_##stage ? 0.0                                                                                       \
-   : SGEMM__CLUSTER_SPLIT_K_##stage || SGEMM__CAN_SPLIT_K(0, 0, bufs, SGEMM_STAGE_##stage)                             \
-       ? 2.0 * SGEMM__MIN_BLOCK_K(BK, V, bufs)                                                                         \
-       : 1e300,                                                                                                        \
-   SGEMM__USES_TMA_##stage ? 0.0 : 2.0,                                                                                \
+   SGEMM__USES_TMA_##stage && !SGEMM__CLUSTER_SPLIT_K_##stage ? 0.0 : SGEMM__MIN_BLOCK_K(BK, V, bufs),                 \
    SGEMM__LOG2(BM),                                                                                                    \
    SGEMM__LOG2(BN),                                                                                                    \
    SGEMM__LOG2(BK),                                                                                                    \
