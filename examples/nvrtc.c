@@ -47,7 +47,7 @@ static const problem problems[] = {
   {"selected, strict",      ROW, SGEMM_N, SGEMM_N, SGEMM_STRICT,      600, 500,  400, 1, 0, 0, SELECTED},
   {"selected, column-major",COL, SGEMM_T, SGEMM_N, SGEMM_STRICT,      130, 270,  310, 1, 3, 2, SELECTED},
   {"selected, tensor",      ROW, SGEMM_N, SGEMM_T, SGEMM_TENSOR,     1000, 900,  500, 1, 0, 0, SELECTED},
-  {"batch",                 ROW, SGEMM_N, SGEMM_N, SGEMM_STRICT,       65,  33,   70, 9, 1, 1, SELECTED},
+  {"batch",                 ROW, SGEMM_N, SGEMM_N, SGEMM_STRICT,      165, 133,   70, 9, 1, 1, SELECTED},
   {"gemv",                  ROW, SGEMM_N, SGEMM_N, SGEMM_STRICT,        1, 500,  700, 1, 0, 0,
    SGEMM_gemv_1x32x256_1x4, 1, 1, 0, STRICT},
   {"async",                 ROW, SGEMM_T, SGEMM_T, SGEMM_STRICT,      190, 210,   90, 1, 0, 0,

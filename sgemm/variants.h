@@ -26,7 +26,7 @@
   X(doublebuffered, 0, 0, "the next tile's loads overlap this tile's FMAs, one barrier a tile")                        \
   X(async,          0, 0, "cp.async copies bypass the registers, several tiles in flight")                             \
   X(splitk,         1, 0, "k is split among warp groups of a block and blocks of a cluster, summed in a fixed order")  \
-  X(direct,         0, 0, "short k: BK of k go from global memory to registers, without tiles or barriers")            \
+  X(direct,         0, 0, "short k, or few rows and columns: from global memory to registers, without tiles")          \
   X(gemv,           1, 0, "C has one row or column: the matrix is loaded once, from global memory to registers")       \
   X(tma,            0, 1, "warp-specialized: a producer thread issues TMA copies, consumer warps multiply")            \
   X(clustered,      1, 1, "tma for few tiles and long k: the blocks of a cluster divide k and sum in shared memory")
@@ -80,12 +80,13 @@
      BM BN    tile of C that a block computes: powers of two, multiples of WM and WN
      BK       k of one step of the main loop, a power of two: for V = 4 a multiple of 8 * slice_k (gemv: 4 * slice_k),
               for V = 1 a divisor of 32; 1 in naive and coalesced
-     TM TN    results of a thread, multiples of V (gemv: of V or 1; direct: TN = V)
+     TM TN    results of a thread, multiples of V (gemv: of V or 1; direct: TN = V, or all of the tile)
      WM WN    tile that a warp computes, WM/TM * WN/TN = 32 (tma: 8); BM, BN where the stage has no warp level
      V        elements of one memory access: 1, or 4 (128 bits)
      bufs     tiles of each operand in shared memory at a time; 0 in stages without shared tiles, 3 or 4 in a pipeline
-     slice_k  sliced-K groups of a block, which divide each tile's k; 1 in most stages. In tma it counts lanes too: 4
-              lanes of a quad interleave k, so it is 4 times the number of sliced-K warp groups
+     slice_k  sliced-K groups of a block, which divide each tile's k; 1 in most stages. In gemv and direct a group is a
+              lane or more. In tma it counts lanes too: 4 lanes of a quad interleave k, so it is 4 times the number of
+              sliced-K warp groups
      blocks   resident blocks per SM for which ptxas budgets registers: 65,536 / (threads * blocks) per thread
      prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection; 0: neither. 75, 89: 1 for GPUs
               up to sm_75 or sm_89 alone, which have no cp.async, or no TMA
@@ -146,6 +147,10 @@
   X(direct,            4,  32,  8,  1,  1,   4,  32, 1, 0, 1, 8, 1, "short k, small results")                          \
   X(direct,           16,  32,  4,  4,  1,  16,  32, 1, 0, 1, 8, 1, "short k, larger results: fewer loads of B")       \
   X(direct,           16, 128,  4,  4,  4,  16, 128, 4, 0, 1, 5, 1, "short k, wide results: four columns a thread")    \
+  X(direct,            4,   8, 64,  4,  8,   4,   8, 1, 0, 32, 16, 1, "few rows and columns: a warp's lanes divide k") \
+  X(direct,            8,   4, 64,  8,  4,   8,   4, 1, 0, 32, 16, 1, "few rows, fewer columns")                       \
+  X(direct,            4,   8,256,  4,  8,   4,   8, 1, 0, 128, 4, 1, "longer k: the lanes of four warps divide it")   \
+  X(direct,            8,   4,256,  8,  4,   8,   4, 1, 0, 128, 4, 1, "longer k, fewer columns")                       \
   X(gemv,              1,  32,256,  1,  4,   1,  32, 4, 0, 64, 1, 1, "one row, aligned: 128-bit loads")                \
   X(gemv,              1,   2,512,  1,  1,   1,   2, 1, 0, 64, 8, 1, "one row of few columns")                         \
   X(gemv,              1,   4,1024, 1,  1,   1,   4, 1, 0, 64, 4, 1, "one row of few columns, long k")                 \
@@ -183,9 +188,10 @@
 #define SGEMM__REDUCING_sgemm_wgmma_fp16x3_128x256 ~, 1
 #define SGEMM__REDUCING_sgemm_wgmma_bf16x6_128x256 ~, 1
 
-/* SGEMM__ELEMENTS_<variant> marks the variants of async and splitk that copy single elements, whatever the alignment,
-   without branches. Their copies are issued among the FMAs of a tile. The other variants branch to copies of 16 bytes,
-   of 16 bytes at an edge, or of single elements, which precede the FMAs (docs/stages/async.md, "Single elements").
+/* SGEMM__ELEMENTS_<variant> marks the variants of async, splitk and direct that load single elements, whatever the
+   alignment, without branches. In async and splitk their copies are issued among the FMAs of a tile. The other variants
+   branch to copies of 16 bytes, of 16 bytes at an edge, or of single elements, which precede the FMAs
+   (docs/stages/async.md, "Single elements").
      1  a kernel for each pair of ops
      2  one kernel, which reads the ops at run time: 0 to 2 % slower, and 3.5 % in 32x32x8_4x4, which has 1 therefore
         (docs/notebook/compile_time.md, "One kernel for all ops") */
@@ -198,6 +204,10 @@
 #define SGEMM__ELEMENTS_sgemm_splitk_64x64x16_8x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_splitk_32x64x16_8x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_splitk_32x32x32_4x4 ~, 2
+#define SGEMM__ELEMENTS_sgemm_direct_4x8x64_4x8 ~, 2
+#define SGEMM__ELEMENTS_sgemm_direct_8x4x64_8x4 ~, 2
+#define SGEMM__ELEMENTS_sgemm_direct_4x8x256_4x8 ~, 2
+#define SGEMM__ELEMENTS_sgemm_direct_8x4x256_8x4 ~, 2
 
 /* SGEMM__SMALL_<stage>_<BM or BN>_<BK> marks tiles of few rows or few columns. The operand with as many rows or columns
    is a small part of the loads. A kernel of such a variant reads its op at run time, so that there are two kernels,

@@ -59,6 +59,8 @@ a thread of gemv computes V results                                             
 gemv with V = 1 has at most 16 of BK for each sliced-K group                         | gemv,             1,   4, 2048,  1,   1,   1,   4, 1, 0, 64, 1
 gemv with V = 1 has at most 16 of BK for each sliced-K group                         | gemv,             1,  32, 100,   1,   1,   1,  32, 1, 0, 8, 1
 a thread of direct computes up to 4 rows of V columns, without tiles                 | direct,          64,  32,   4,   8,   1,  64,  32, 1, 0, 1, 1
+lanes of direct that divide k compute a whole tile of 32 results each                | direct,           8,   8,  64,   8,   8,   8,   8, 1, 0, 32, 1
+lanes of direct that divide k compute a whole tile of 32 results each                | direct,           4,   8,  48,   4,   8,   4,   8, 1, 0, 32, 1
 neighbouring lanes of direct have neighbouring columns                               | direct,          16,  48,   4,   1,   1,  16,  48, 1, 0, 1, 1
 tma has V = 4 and 3 or 4 buffers                                                     | tma,             64,  64,  32,  16,   8,  32,  32, 4, 5, 4, 1
 a warp of tma has 32 x 32 results, 16 x 8 a lane, and slice_k a multiple of 4                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1

@@ -346,10 +346,37 @@ static void gemv_body(sgemm_variant variant) {
     gemv_elements(variant);
 }
 
-/* Counters of stage direct: TM elements of A, which are equal for all lanes, and a vector of V elements of B for TM * V
-   FMAs: of V columns, or, K-major, of V consecutive k of each of V columns. At edges all lanes load single elements,
-   and the FMAs of k that do not exist multiply zeros. */
-static void direct_body(sgemm_variant variant) {
+/* Counters of stage direct where lanes divide k: TM elements of A and TN of B for TM * TN FMAs. A request has 32
+   consecutive k of one row or column: 4 sectors, or 32 of an MN-major operand, whose leading dimension is 8 or more. A
+   warp stores its 32 results at once, after a sum over its lanes and, through shared memory, over the warps. */
+static void direct_lanes(sgemm_variant variant) {
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  const size s = {2 * v->BM, 3 * v->BN, 2 * v->BK}, edge = {v->BM + 1, 2 * v->BN - 3, v->BK + 3};
+  const int64_t tiles = 6, warps = v->slice_k / 32, sums = warps > 1 ? warps : 0; /* shared requests of a tile */
+  int ops;
+  for (ops = NN; ops <= TT; ops++) {
+    const sgemm_counts c = counts_of(variant, ops, s, 0.0f), e = counts_of(variant, ops, edge, 0.0f);
+    const int64_t a_sectors = ops / 2 == 0 ? 4 : 32, b_sectors = ops % 2 ? 4 : 32;
+    COUNT(v, ops, &c, fma_threads, s.m * s.n * s.k);
+    COUNT(v, ops, &c, global_load_bytes, 4 * tiles * (v->TM + v->TN) * s.k);
+    COUNT(v, ops, &c, global_load_requests, tiles * (v->TM + v->TN) * s.k / 32);
+    COUNT(v, ops, &c, global_load_sectors, tiles * (v->TM * a_sectors + v->TN * b_sectors) * s.k / 32);
+    COUNT(v, ops, &c, global_store_bytes, 4 * s.m * s.n);
+    COUNT(v, ops, &c, global_store_requests, tiles);
+    COUNT(v, ops, &c, shared_store_requests, tiles * sums);
+    COUNT(v, ops, &c, shared_load_requests, tiles * (sums > 0 ? sums - 1 : 0));
+    COUNT(v, ops, &c, shared_load_conflicts, 0);
+    COUNT(v, ops, &c, barriers, tiles * sums);
+    COUNT(v, ops, &e, fma_threads, 4 * v->TM * v->TN * 2 * v->BK);
+    COUNT(v, ops, &e, global_load_bytes, 4 * edge.k * (2 * edge.m + 2 * edge.n)); /* of rows and columns that exist */
+    COUNT(v, ops, &e, global_store_bytes, 4 * edge.m * edge.n);
+  }
+}
+
+/* Counters of stage direct where lanes do not divide k: TM elements of A, which are equal for all lanes, and a vector
+   of V elements of B for TM * V FMAs: of V columns, or, K-major, of V consecutive k of each of V columns. At edges all
+   lanes load single elements, and the FMAs of k that do not exist multiply zeros. */
+static void direct_rows(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
   const size whole = {2 * v->BM, 3 * v->BN, 2 * v->BK}, edge = {v->BM + 1, 2 * v->BN - 3, v->BK + 3};
   const int64_t lanes = whole.m * whole.n / (v->TM * v->V), edge_lanes = 4 * v->threads;
@@ -370,6 +397,13 @@ static void direct_body(sgemm_variant variant) {
     COUNT(v, ops, &e, global_load_bytes, 4 * edge_lanes * (v->TM + v->V) * edge.k);
     COUNT(v, ops, &e, global_store_bytes, 4 * edge.m * edge.n);
   }
+}
+
+static void direct_body(sgemm_variant variant) {
+  if (sgemm_variant_get(variant)->slice_k > 1)
+    direct_lanes(variant);
+  else
+    direct_rows(variant);
 }
 
 /* Sizes that are multiples of the tile: every request is of a whole warp, every sector is whole, no bank conflicts. */

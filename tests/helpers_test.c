@@ -186,7 +186,7 @@ Test(table, variants_follow_the_grammar) {
               "%s", name);
     cr_assert(r->cluster_split_k == (r->stage == SGEMM_STAGE_splitk || r->stage == SGEMM_STAGE_gemv ||
                                      r->stage == SGEMM_STAGE_clustered) &&
-                  (r->slice_k == 1 || r->cluster_split_k || r->uses_tma),
+                  (r->slice_k == 1 || r->cluster_split_k || r->uses_tma || r->stage == SGEMM_STAGE_direct),
               "%s", name);
     cr_assert(r->uses_tma == (r->stage == SGEMM_STAGE_tma || r->stage == SGEMM_STAGE_clustered), "%s", name);
     cr_assert(r->bufs >= 3 ? r->shared >= 4 * r->bufs * r->BK * (r->BM + r->BN) : (r->shared > 0) == r->cluster_split_k,

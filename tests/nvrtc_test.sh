@@ -75,7 +75,8 @@ common="sgemm_apply_epilogue sgemm_pack sgemm_reduce_direct sgemm_reduce_parts s
 common+=" sgemm_reduce_split_k sgemm_reduce_stream_k sgemm_reduce_tiles"
 compiled "one stage" "$common sgemm_tiled_16x16x16_1x1 sgemm_tiled_32x32x32_1x1" --gpu-architecture=compute_90 \
   -DSGEMM_STAGE=tiled
-compiled "one part" "sgemm_direct_16x128x4_4x4 sgemm_direct_16x32x4_4x1 sgemm_direct_4x32x8_1x1" \
+compiled "one part" "sgemm_direct_16x128x4_4x4 sgemm_direct_16x32x4_4x1 sgemm_direct_4x32x8_1x1 sgemm_direct_4x8x256_4x8 \
+sgemm_direct_4x8x64_4x8 sgemm_direct_8x4x256_8x4 sgemm_direct_8x4x64_8x4" \
   --gpu-architecture=compute_90 -DSGEMM_PART=direct
 compiled "part host" "$common" --gpu-architecture=compute_90a -DSGEMM_PART=host
 compiled "doublebuffered is not in production from sm_80 on" "" --gpu-architecture=compute_80 \

@@ -28,10 +28,10 @@ static sgemm_variant_info tile_of(sgemm_variant variant) {
 
 /* x * x - (1 + 2^-11) with x = 1 + 2^-12 is 2^-24. Only an fp32 FMA gives this result: a rounded product gives 0, and
    TF32 rounds x to 1. The distance of the two terms along k makes one lane compute both: 4 k in stage tma, where k is
-   interleaved across 4 lanes, BK in stage gemv. */
+   interleaved across 4 lanes, BK in stages gemv and direct, where lanes divide k. */
 static void fused(sgemm_variant variant) {
   const sgemm_variant_info *v = sgemm_variant_get(variant);
-  const int64_t distance = v->stage == SGEMM_STAGE_gemv ? v->BK : 4;
+  const int64_t distance = v->bufs == 0 && v->slice_k > 1 ? v->BK : 4;
   problem q = problem_of(variant, SGEMM_N, SGEMM_N, 3, 5, distance + 1, EXACT);
   int64_t i, k;
   problem_make(&q);

@@ -156,18 +156,114 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   sgemm__scale_and_store(p, s->V, &tile, &own, 1, s->TM, acc);
 }
 
+/* ---- Stage direct: few rows and columns, longer k ---------------------------------------------------------------- */
+
+#define SGEMM__LANE_RESULTS 32 /* results of a tile whose k lanes divide: one for each lane, after the sum over lanes */
+
+/* Adds 2 * count sums of two lanes whose numbers differ in the bit `count`, a literal. Each lane keeps half of them, in
+   acc[0] to acc[count - 1]: the lane with bit 0 the first half. */
+SGEMM__DEVICE void sgemm__add_halves(float *acc, int count) {
+  const int second = (sgemm__thread() & count) != 0;
+  int i;
+  SGEMM__UNROLL
+  for (i = 0; i < count; i++) {
+    const float own = second ? acc[i + count] : acc[i], other = second ? acc[i] : acc[i + count];
+    acc[i] = own + sgemm__shuffle_xor(other, count);
+  }
+}
+
+/* Adds the sums of the lanes of a warp for the same 32 results: acc[0] of lane l is then result l. This takes 31
+   shuffles. A sum that every lane gets would take five for each result, 160. */
+SGEMM__DEVICE void sgemm__add_lanes(float *acc) {
+  sgemm__add_halves(acc, 16);
+  sgemm__add_halves(acc, 8);
+  sgemm__add_halves(acc, 4);
+  sgemm__add_halves(acc, 2);
+  sgemm__add_halves(acc, 1);
+}
+
+/* The body of direct where lanes divide k: each computes all 32 results of the tile over every slice_k-th k. So a warp
+   has work for all its lanes where C has a few rows and columns, and neither copies tiles to shared memory nor waits
+   for other warps. All elements of a step of BK load before the first is used; those that do not exist are zeros. sums:
+   slice_k floats in shared memory, if the block has more than one warp. */
+SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shape *s, float *sums, float *acc, float *a,
+                                         float *b) {
+  /* Indices. */
+  const int t = sgemm__thread(), lane = t % 32, loads = s->BK / s->slice_k; /* loads: k of a lane in a step */
+  const sgemm__tile tile = sgemm__tile_of_block(p, s, sgemm__block_x());
+  /* Tile pointers. */
+  const int64_t a_step = s->a_k_major ? 1 : p->lda, a_row = s->a_k_major ? p->lda : 1;
+  const int64_t b_step = s->b_k_major ? 1 : p->ldb, b_col = s->b_k_major ? p->ldb : 1;
+  const float *A = tile.A + t * a_step, *B = tile.B + t * b_step;
+  int64_t k_left; /* k of the block from the step's first one on */
+  int i, j, v;
+  /* Accumulators. */
+  SGEMM__UNROLL
+  for (i = 0; i < s->TM * s->TN; i++)
+    acc[i] = 0.0f;
+  /* Main loop. */
+  sgemm__pdl_wait();
+  if (!sgemm__has_work(p))
+    return;
+  SGEMM__UNROLL_BY(1)
+  for (k_left = p->k; k_left > 0; k_left -= s->BK) {
+    SGEMM__UNROLL
+    for (j = 0; j < loads; j++) {
+      const int k = j * s->slice_k, exists = t + k < k_left;
+      SGEMM__UNROLL
+      for (i = 0; i < s->TM; i++)
+        a[j * s->TM + i] = exists && i < tile.rows ? sgemm__load_global(A + i * a_row + k * a_step) : 0.0f;
+      SGEMM__UNROLL
+      for (v = 0; v < s->TN; v++)
+        b[j * s->TN + v] = exists && v < tile.cols ? sgemm__load_global(B + v * b_col + k * b_step) : 0.0f;
+    }
+    sgemm__converge();
+    SGEMM__UNROLL
+    for (j = 0; j < loads; j++) {
+      SGEMM__UNROLL
+      for (i = 0; i < s->TM; i++) {
+        SGEMM__UNROLL
+        for (v = 0; v < s->TN; v++)
+          acc[i * s->TN + v] = sgemm__fma(a[j * s->TM + i], b[j * s->TN + v], acc[i * s->TN + v]);
+      }
+    }
+    A += s->BK * a_step;
+    B += s->BK * b_step;
+  }
+  /* Epilogue. The first warp adds the sums of the warps, in their order. */
+  sgemm__add_lanes(acc);
+  if (s->slice_k > 32) {
+    sgemm__store_shared(sums + t, acc[0]);
+    sgemm__barrier();
+    if (t >= 32)
+      return;
+    SGEMM__UNROLL
+    for (i = 1; i < s->slice_k / 32; i++)
+      acc[0] += sgemm__load_shared(sums + i * 32 + lane);
+  }
+  sgemm__store_vector(p, 1, &tile, lane / s->TN, lane % s->TN, acc);
+}
+
 #define SGEMM__KERNEL_direct(stage, name, blocks, ...)                                                                 \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__args) {                                \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
-    const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
-    float acc[TM * TN], a[BK * TM], b[BK * TN];                                                                        \
-    sgemm__short_k(&args, &shape, acc, a, b);                                                                          \
+    sgemm__shape shape = SGEMM__SHAPE;                                                                                 \
+    SGEMM__SHARED(sums, slice_k); /* no memory where it is not used */                                                 \
+    float acc[TM * TN], a[BK / slice_k * TM], b[BK / slice_k * TN];                                                    \
+    sgemm__read_op(&shape, trans_a, trans_b, &args);                                                                   \
+    if (slice_k == 1)                                                                                                  \
+      sgemm__short_k(&args, &shape, acc, a, b);                                                                        \
+    else                                                                                                               \
+      sgemm__lanes_divide_k(&args, &shape, sums, acc, a, b);                                                           \
   }
 #define SGEMM__DECLARE_direct(name) SGEMM__DECLARE(name, sgemm__args)
 #define SGEMM__RULES_direct(name)                                                                                      \
-  SGEMM__RULE(TM <= 4 && TN == V && BK % V == 0 && bufs == 0 && slice_k == 1,                                          \
+  SGEMM__RULE(slice_k > 1 || (TM <= 4 && TN == V && BK % V == 0 && bufs == 0),                                         \
               "a thread of direct computes up to 4 rows of V columns, without tiles", name)                            \
   SGEMM__RULE(SGEMM__DIVIDES(BN / TN, 32) && BM == WM && BN == WN,                                                     \
-              "neighbouring lanes of direct have neighbouring columns", name)
+              "neighbouring lanes of direct have neighbouring columns", name)                                          \
+  SGEMM__RULE(slice_k == 1 || (BM == TM && BN == TN && BM * BN == SGEMM__LANE_RESULTS && V == 1 && bufs == 0 &&        \
+                               slice_k % 32 == 0 && BK % slice_k == 0),                                                \
+              "lanes of direct that divide k compute a whole tile of 32 results each", name)
 
 #endif /* SGEMM_STAGES_DIRECT_CUH */
