@@ -57,7 +57,7 @@
 /* SGEMM__IN_REGISTERS_<name> marks the rows that some kernels apply to the results of a tile in registers, in calls
    that sgemm__in_registers() describes. Each of these kernels has their code, so that they are the rows of common
    layers (docs/notebook/epilogues.md, "In the registers of large tiles"). 2: a short epilogue, of one or two
-   instructions an element; 1: a long one. */
+   instructions an element, without aux; 1: a long one, of x = sum + bias, which is what it stores to aux. */
 enum { SGEMM__LONG_EPILOGUES = 1, SGEMM__SHORT_EPILOGUES = 2, SGEMM__ALL_IN_REGISTERS = 3 };
 #define SGEMM__IN_REGISTERS_none ~, 2
 #define SGEMM__IN_REGISTERS_bias ~, 2

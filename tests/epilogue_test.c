@@ -13,8 +13,8 @@ typedef struct call {
   int epilogue, order, op_a, op_b, apart, in_device, pad;
   int64_t m, n, k, batch;
   float alpha, beta;
-  int vectors; /* 1: vec_m, 2: vec_n, 3: both */
-  int stores_aux;
+  int vectors;    /* 1: vec_m, 2: vec_n, 3: both */
+  int stores_aux; /* 1: to rows that lie otherwise than those of the result; 2: to rows that lie as those do */
 } call;
 
 typedef struct operands {
@@ -93,7 +93,7 @@ static void solve(const call *c, const sgemm_plan *plan, const char *name) {
   o.C = plane_make(c->m, c->n, c->batch, col, c->pad, reads_c ? 0.125f : 0.0f, &seed);
   o.D = plane_make(c->m, c->n, c->batch, col, c->pad + 1, 0.0f, &seed);
   o.E = plane_make(c->m, c->n, c->batch, col, c->pad + 2, reads & SGEMM__READS_e ? 0.25f : 0.0f, &seed);
-  o.aux = plane_make(c->m, c->n, c->batch, col, c->pad + 3, 0.0f, &seed);
+  o.aux = plane_make(c->m, c->n, c->batch, col, c->stores_aux == 2 ? c->pad + c->apart : c->pad + 3, 0.0f, &seed);
   o.vec_m = plane_make(c->m, 1, c->batch, 1, 3, 0.5f, &seed);
   o.vec_n = plane_make(c->n, 1, c->batch, 1, 5, 0.25f, &seed);
   o.scalars = plane_make(2, 1, 1, 1, 0, 0.0f, &seed);
@@ -260,17 +260,21 @@ Test(epilogues, tensor, ANYWHERE) {
 }
 
 /* Case i of the rows that kernels apply to results in registers, for a tile of BM x BN x BK: with a vector along n of
-   the row-major result or without, apart and in place, at all alignments and edges, in batches. Some cases have what
-   the kernels cannot apply: beta, scalars in device memory, a vector along m, and vectors of a batch's own. */
+   the row-major result or without, with aux or without, apart and in place, at all alignments and edges, in batches.
+   Some cases have what the kernels cannot apply: beta, scalars in device memory, a vector along m, vectors of a batch's
+   own, and an aux whose rows lie otherwise. */
 static call register_case_of(int i, int BM, int BN, int BK) {
-  static const int rows[] = {SGEMM_EPILOGUE_gelu, SGEMM_EPILOGUE_relu, SGEMM_EPILOGUE_bias, SGEMM_EPILOGUE_none};
+  static const int rows[] = {SGEMM_EPILOGUE_gelu, SGEMM_EPILOGUE_relu, SGEMM_EPILOGUE_silu, SGEMM_EPILOGUE_bias,
+                             SGEMM_EPILOGUE_none};
   call c = case_of(i, BM, BN, BK, 0);
   const int along_n = c.order == SGEMM_COL_MAJOR ? 1 : 2;
-  c.epilogue = rows[(i + i / 4) % 4];
+  c.epilogue = rows[(i + i / 5) % 5];
   c.apart = i % 3 != 0;
   c.beta = i % 7 == 5 ? 2.0f : 0.0f;
   c.in_device = i % 11 == 7 && c.apart;
-  c.stores_aux = 0;
+  c.stores_aux = c.epilogue == SGEMM_EPILOGUE_gelu || c.epilogue == SGEMM_EPILOGUE_silu
+                     ? (i % 9 == 8 ? 1 : i % 4 / 2 * 2)
+                     : 0;
   c.vectors = c.epilogue == SGEMM_EPILOGUE_none || i % 7 == 3 ? 0 : i % 13 == 6 ? 3 - along_n : along_n;
   c.batch = c.vectors == 0 || i % 8 == 0 ? 2 : 1;
   c.pad = i % 5 < 3 ? 4 - (int)((c.order == SGEMM_COL_MAJOR ? c.m : c.n) + c.apart) % 4 : 1; /* < 3: aligned rows */

@@ -995,12 +995,20 @@ Test(selection, recent_plans_of_epilogues) {
   for (i = 0; i < 2 * EPILOGUE_CALLS; i++) {
     /* Calls that differ in one thing alone follow each other: first in a bit, then in the epilogue. */
     const int other = i % EPILOGUE_CALLS, stride = EPILOGUE_CALLS / SGEMM_EPILOGUE_COUNT;
-    const sgemm_params p = epilogue_call(
+    sgemm_params p = epilogue_call(
         i < EPILOGUE_CALLS ? other : other % SGEMM_EPILOGUE_COUNT * stride + other / SGEMM_EPILOGUE_COUNT);
-    const sgemm_plan wanted = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
-    const sgemm_plan kept = sgemm__recent_select(&p, SGEMM_STAGE_ANY, &d);
-    cr_assert(same_plan(&kept, &wanted), "call %d", i);
-    cr_assert(sgemm__check_plan(&wanted, &p, &d) == SGEMM_SUCCESS, "call %d", i);
+    int layout; /* 1: with another ld_aux, 2: with another stride_aux */
+    for (layout = 0; layout < (p.aux != NULL ? 3 : 1); layout++) {
+      sgemm_plan wanted, kept;
+      p.ld_aux = p.D != NULL ? p.ldd : p.ldc;
+      p.stride_aux = p.D != NULL ? p.stride_d : p.stride_c;
+      p.ld_aux += layout == 1;
+      p.stride_aux += layout == 2;
+      wanted = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+      kept = sgemm__recent_select(&p, SGEMM_STAGE_ANY, &d);
+      cr_assert(same_plan(&kept, &wanted), "call %d, layout %d", i, layout);
+      cr_assert(sgemm__check_plan(&wanted, &p, &d) == SGEMM_SUCCESS, "call %d, layout %d", i, layout);
+    }
   }
 }
 

@@ -365,10 +365,12 @@ Test(launches, epilogues) {
 }
 
 /* Epilogues in registers: kernels of tma and of the tensor modes apply a row with a mark if the call reads nothing but
-   a vector along n of the row-major result, and stores nothing but the result. Else a second kernel applies it. */
+   a vector along n of the row-major result, and the rows of aux lie as those of the result do. Else a second kernel
+   applies it. */
 Test(launches, epilogues_in_registers) {
   fixture f = fixture_of(SGEMM_N, SGEMM_T, 128, 64, 320);
   sgemm_plan plan = plan_of(SGEMM_tma_64x64x32_16x8, &f);
+  static float aux[2 * SIDE];
   float vector[128] = {1.0f, -2.0f, 0.5f}, scalar = 1.0f;
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
   f.p.vec_n = vector;
@@ -387,6 +389,18 @@ Test(launches, epilogues_in_registers) {
   f.p.beta = 1.0f;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
   f.p.beta = 0.0f;
+  f.p.aux = aux;
+  f.p.ld_aux = f.p.ldc;
+  f.p.stride_aux = f.p.stride_c;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt");
+  f.p.ld_aux++;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
+  f.p.ld_aux = f.p.ldc;
+  f.p.batch = 2;
+  f.p.stride_aux++;
+  compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
+  f.p.batch = 1;
+  f.p.aux = NULL;
   f.p.epilogue = SGEMM_EPILOGUE_sigmoid;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
   plan.tensor = SGEMM_wgmma_bf16x6_128x64;

@@ -1,6 +1,6 @@
 /* worked_examples.c: runs the worked examples of docs/epilogues.md, which readme_test.sh writes to the files below, on
    the CPU model. Compares their results with double, and prints the bytes of the table there: for each element of the
-   result, the global loads and stores of the kernel that applies the epilogue, and of an epilogue in registers. */
+   result, the global loads and stores of a second kernel that applies the epilogue, and of an epilogue in registers. */
 #include "example_2.c" /* it defines the project's row, so it comes first */
 
 #include "example_1.c"
@@ -48,12 +48,11 @@ static double gelu_slope(double x) {
   return 0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * root * (1.0 + 3.0 * 0.044715 * x * x);
 }
 
-static void check_layer(sgemm_counts *forward, sgemm_counts *backward) {
+static void check_layer(sgemm_counts *backward) {
   double sums[OUT] = {0.0};
   int i, j;
   if (gelu_forward(X, W, vec_n, pre, D, ROWS, OUT, IN, NULL) != SGEMM_SUCCESS)
     fail("gelu_forward");
-  *forward = *sgemm_model_counts();
   for (i = 0; i < ROWS; i++)
     for (j = 0; j < OUT; j++) {
       const double x = product(i, j, 0) + (double)vec_n[j];
@@ -112,32 +111,43 @@ static sgemm_counts check_nearest(void) {
   return counts;
 }
 
-/* The counts of splitk_32x32x32_4x4, which applies an epilogue to results in registers, less those of a plain call. */
-static sgemm_counts in_registers(int epilogue) {
-  sgemm_counts before = *sgemm_model_total(), plain, c;
-  int with;
-  for (with = 0; with < 2; with++) {
-    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, ROWS, OUT, IN);
-    sgemm_plan plan = sgemm_variant_plan(SGEMM_splitk_32x32x32_4x4, &p);
-    p.A = X, p.B = W, p.C = D;
-    p.epilogue = with ? epilogue : SGEMM_EPILOGUE_none;
-    p.vec_m = vec_m, p.vec_n = epilogue == SGEMM_EPILOGUE_gelu ? vec_n : NULL;
-    if (epilogue == SGEMM_EPILOGUE_gelu)
-      p.vec_m = NULL, p.aux = with ? pre : NULL;
-    else
-      p.E = E, p.s = 0.75f;
-    if (!with)
-      p.vec_m = p.vec_n = p.E = NULL;
-    if (sgemm_run_plan(&plan, &p, NULL) != SGEMM_SUCCESS)
-      fail("the epilogue in registers");
-    c = *sgemm_model_total();
-    sgemm_counts_add(&c, &before, -1);
-    if (!with)
-      plain = c;
-    before = *sgemm_model_total();
-  }
+/* A call with an epilogue of the examples, or for none a plain one. */
+static sgemm_params call_of(int epilogue) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, ROWS, OUT, IN);
+  p.A = X, p.B = W, p.C = D;
+  p.epilogue = epilogue;
+  if (epilogue == SGEMM_EPILOGUE_gelu)
+    p.vec_n = vec_n, p.aux = pre;
+  if (epilogue == SGEMM_EPILOGUE_capped)
+    p.vec_m = vec_m, p.E = E, p.s = 0.75f;
+  return p;
+}
+
+/* The counts of all kernels of a call with the plan of a variant. */
+static sgemm_counts counts_of(sgemm_variant variant, int epilogue) {
+  const sgemm_params p = call_of(epilogue);
+  const sgemm_plan plan = sgemm_variant_plan(variant, &p);
+  sgemm_counts before = *sgemm_model_total(), c;
+  if (sgemm_run_plan(&plan, &p, NULL) != SGEMM_SUCCESS)
+    fail("a plan of a variant");
+  c = *sgemm_model_total();
+  sgemm_counts_add(&c, &before, -1);
+  return c;
+}
+
+/* The counts of an epilogue that a variant's kernel applies to results in registers: those of the call less those of a
+   plain one. */
+static sgemm_counts in_registers(sgemm_variant variant, int epilogue) {
+  sgemm_counts c = counts_of(variant, epilogue);
+  const sgemm_counts plain = counts_of(variant, SGEMM_EPILOGUE_none);
   sgemm_counts_add(&c, &plain, -1);
   return c;
+}
+
+/* The counts of the second kernel that applies an epilogue after a variant that does not. */
+static sgemm_counts second_kernel(int epilogue) {
+  counts_of(SGEMM_async_64x64x8_8x8, epilogue);
+  return *sgemm_model_counts();
 }
 
 static void print_bytes(const char *name, const sgemm_counts *c) {
@@ -152,10 +162,11 @@ int main(void) {
   fill(vec_m, ROWS, 3, 0.125f);
   fill(vec_n, OUT, 4, 0.125f);
   fill(E, ROWS * OUT, 5, 0.125f);
-  check_layer(&forward, &backward);
+  check_layer(&backward);
   capped = check_capped();
-  gelu = in_registers(SGEMM_EPILOGUE_gelu);
-  registers = in_registers(SGEMM_EPILOGUE_capped);
+  forward = second_kernel(SGEMM_EPILOGUE_gelu);
+  gelu = in_registers(SGEMM_tma_64x64x32_16x8, SGEMM_EPILOGUE_gelu);
+  registers = in_registers(SGEMM_splitk_32x32x32_4x4, SGEMM_EPILOGUE_capped);
   distances = check_nearest();
   print_bytes("gelu_forward", &forward);
   print_bytes("gelu_forward, in registers", &gelu);

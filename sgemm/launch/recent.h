@@ -21,9 +21,11 @@ typedef struct sgemm__plan_key {
 
 /* What sgemm__in_registers() and sgemm__can_apply_after() read of an epilogue besides its number, a bit for each. */
 static inline int64_t sgemm__epilogue_key(const sgemm_params *p) {
+  const int64_t ldd = p->D != NULL ? p->ldd : p->ldc, stride_d = p->D != NULL ? p->stride_d : p->stride_c;
   return (p->alpha_device != NULL) | (p->beta_device != NULL) << 1 | (p->vec_m != NULL) << 2 | (p->vec_n != NULL) << 3 |
          (p->stride_vec_m != 0) << 4 | (p->stride_vec_n != 0) << 5 | (p->aux != NULL) << 6 |
-         (p->D == NULL || p->D == p->C) << 7 | sgemm__reads_c(p) << 8;
+         (p->D == NULL || p->D == p->C) << 7 | sgemm__reads_c(p) << 8 | (p->ld_aux == ldd) << 9 |
+         (p->stride_aux == stride_d) << 10;
 }
 
 static inline sgemm__plan_key sgemm__plan_key_of(const sgemm_params *p, sgemm_stage stage, const sgemm_device *d) {

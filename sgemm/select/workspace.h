@@ -87,11 +87,14 @@ static inline int sgemm__epilogue_reads_c(const sgemm__args *args) {
 }
 
 /* 1 if a call has an epilogue that some kernels apply to results in registers. Its row is marked
-   SGEMM__IN_REGISTERS_<name>, the call reads nothing but one vector along n, and stores nothing but the result. */
+   SGEMM__IN_REGISTERS_<name>, and the call reads nothing but one vector along n. It may store aux, if the rows of aux
+   lie as those of the result do. */
 static inline int sgemm__in_registers(const sgemm__args *args) {
   const sgemm__epilogue_args *e = &args->epilogue;
-  if (sgemm__epilogue_reads_c(args) || e->alpha != NULL || e->vec_m != NULL || e->aux != NULL ||
-      (e->vec_n != NULL && e->stride_vec_n != 0 && args->batch > 1))
+  const int batched = args->batch > 1;
+  if (sgemm__epilogue_reads_c(args) || e->alpha != NULL || e->vec_m != NULL ||
+      (e->vec_n != NULL && e->stride_vec_n != 0 && batched) ||
+      (e->aux != NULL && (e->ld_aux != args->ldc || (batched && e->stride_aux != args->stride_c))))
     return 0;
   switch (e->number) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \

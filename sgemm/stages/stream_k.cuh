@@ -219,6 +219,13 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
     float bias[4];
     vec_n += vec_n != NULL ? (int64_t)coord.col * args->BN + own.col : 0;
     sgemm__load_row_bias(vec_n, tile.cols - own.col, bias);
+    if (p->epilogue.aux != NULL) {
+      SGEMM__UNROLL
+      for (v = 0; v < 4; v++)
+        r[0][v] = sgemm__fma(p->alpha, sum[v], bias[v]);
+      sgemm__store_values(p->epilogue.aux + (tile.C - p->C) + own.row * p->ldc + own.col, r[0], 4,
+                          own.row < tile.rows ? sgemm__clip(tile.cols - own.col, 4) : 0);
+    }
     sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, 1, bias, 1, sum);
     out.alpha = 1.0f;
   }

@@ -290,6 +290,24 @@ SGEMM__DEVICE void sgemm__tensor_load_biases(const sgemm__args *p, const sgemm__
   }
 }
 
+/* aux <- the sums and biases of `width` columns from column `from` on, the value before the function of a long
+   epilogue. x: sums in the order of sgemm__tensor_store_epilogue(). left: columns of C from the thread's first one on.
+   The rows of aux lie as those of C do. */
+SGEMM__DEVICE void sgemm__tensor_store_aux(const sgemm__args *p, const sgemm__tensor_results *own, int from, int width,
+                                           int left, const float *bias, const float *x) {
+  float *aux = p->epilogue.aux + (own->C - p->C), pair[2];
+  const int pairs = p->ldc % 2 == 0 && (uintptr_t)aux % 8 == 0;
+  int j, v;
+  SGEMM__UNROLL
+  for (j = 0; j < width / 2; j += 2) {
+    const int row = j / 4 % 2 * 8, at = from + j / 8 * 16 + j % 4 * 4;
+    SGEMM__UNROLL
+    for (v = 0; v < 2; v++)
+      pair[v] = sgemm__fma(p->alpha, x[j + v], bias[j / 8 * 4 + j % 4 + v]);
+    sgemm__store_first2(aux + row * p->ldc + at, pair, pairs, own->row + row < p->m ? left - at : 0);
+  }
+}
+
 /* C <- the epilogue of a call that sgemm__in_registers() describes, for a thread's results in 16 rows and `columns`
    columns. full: see sgemm__tensor_store_full(). Each pass of a loop stores the results of 32 columns and rotates the
    others to their place, as in sgemm__tensor_store_general(). The block scales and biases of the next 32 columns load
@@ -316,6 +334,8 @@ SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__args *p, const sgem
       sgemm__tensor_load_scales(own, from + width, width, scale);
       sgemm__tensor_load_biases(p, own, from + width, width, vec_n, next_bias);
     }
+    if (p->epilogue.aux != NULL)
+      sgemm__tensor_store_aux(p, own, from, width, left, bias, x);
     sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, width / 16, bias, 2, x);
     if (full) {
       SGEMM__UNROLL
