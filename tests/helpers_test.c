@@ -1476,6 +1476,32 @@ Test(selection, partitions_of_parts_of_a_wave) {
               "plan %d: %d partitions", number, plan.split_k);
 }
 
+/* Where lanes divide k, a load of 32 k of a column of B touches as many lines as the distance of its rows says, at most
+   one for each k, if B is MN-major. Where it is K-major the distance of the columns does not count. */
+Test(selection, lines_where_lanes_divide_k) {
+  static const sgemm_variant variants[] = {SGEMM_direct_4x8x64_4x8, SGEMM_direct_8x4x256_8x4};
+  const sgemm_device d = h200();
+  unsigned i;
+  for (i = 0; i < sizeof variants / sizeof *variants; i++) {
+    const sgemm_plan plan = sgemm__plain_plan(variants[i]);
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 4, 4, 2000);
+    double near, apart, farther;
+    p.batch = 1000;
+    near = sgemm_plan_estimate(&plan, &p, &d);
+    p.ldb = 32;
+    apart = sgemm_plan_estimate(&plan, &p, &d);
+    p.ldb = 64;
+    farther = sgemm_plan_estimate(&plan, &p, &d);
+    cr_assert(apart > 1.3 * near && apart == farther, "%g us, %g us, %g us", near, apart, farther);
+    p = sgemm_params_init(SGEMM_N, SGEMM_T, 4, 4, 2000);
+    p.batch = 1000;
+    near = sgemm_plan_estimate(&plan, &p, &d);
+    p.ldb = 2400;
+    apart = sgemm_plan_estimate(&plan, &p, &d);
+    cr_assert(apart == near, "%g us, %g us", near, apart);
+  }
+}
+
 /* Where k is too short for a full wave of partitions, the plan of split-K has as many as k allows: one for each 1,024 k
    of gemv 1x4x1024. With more k there are 128, the limit, in place of the 528 of a wave, and never two such plans. */
 Test(selection, partitions_of_a_short_k) {

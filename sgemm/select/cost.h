@@ -44,6 +44,7 @@ typedef struct sgemm__problem {
   double tiles_m[SGEMM__LOG2_COUNT]; /* tiles in a column of C, for each logarithm of BM */
   double tiles_n[SGEMM__LOG2_COUNT]; /* tiles in a row of C, for each logarithm of BN */
   double steps[SGEMM__LOG2_COUNT];   /* k-steps of a tile, for each logarithm of BK */
+  double lines_a, lines_b;           /* of A and of B: see sgemm__lines() */
   int c_vectors;         /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
   int a_state, b_state;  /* states of the operands */
   double pack_a, pack_b; /* elements of A, and of B, that packing writes */
@@ -72,6 +73,12 @@ static inline double sgemm__pack_cost(double elements, double dram_byte, const s
   return elements > 0.0 ? c->pack + elements * 8.0 * dram_byte / SGEMM__COST_PACK_BANDWIDTH : 0.0;
 }
 
+/* L1 lines of 128 bytes for each k that a load of 32 consecutive k touches: of a row or column of an operand that is
+   K-major, or MN-major with this leading dimension. A load that begins within a line touches one more. */
+static inline double sgemm__lines(int state, int64_t ld) {
+  return (1.0 + ((state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)ld, 32.0))) / 32.0;
+}
+
 static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_device *device,
                                                const sgemm__calibration *c) {
   sgemm__problem q;
@@ -91,6 +98,8 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   }
   q.a_state = (!a->trans_a || a->lda == 1 ? SGEMM__K_MAJOR : 0) + (a->lda % 4 != 0 ? SGEMM__UNALIGNED : 0);
   q.b_state = (a->trans_b || a->ldb == 1 ? SGEMM__K_MAJOR : 0) + (a->ldb % 4 != 0 ? SGEMM__UNALIGNED : 0);
+  q.lines_a = sgemm__lines(q.a_state, a->lda);
+  q.lines_b = sgemm__lines(q.b_state, a->ldb);
   q.c_vectors = a->ldc % 4 == 0;
   q.sms = device->multiprocessors;
   q.per_sm = 1.0 / q.sms;
@@ -202,10 +211,13 @@ static inline double sgemm__loaded_k(double steps, const sgemm__tile_sizes *t, c
   return sgemm__larger(q->k, steps * t->step_k);
 }
 
-/* Clocks of an SM full of blocks for each k of a tile. */
+/* Clocks of an SM full of blocks for each k of a tile. Where lanes divide k, the L1 limits: the rate is that of loads
+   which touch a line for each k. */
 static inline double sgemm__per_k(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                   const sgemm__problem *q) {
-  return t->results * own->fma_clocks * q->lane * own->fma_a[q->a_state] * own->fma_b[q->b_state];
+  const double clocks = t->results * own->fma_clocks * q->lane, a = own->fma_a[q->a_state], b = own->fma_b[q->b_state];
+  return t->lane_m > 0.0 ? clocks * (t->lane_m * q->lines_a * a + t->lane_n * q->lines_b * b) / (t->lane_m + t->lane_n)
+                         : clocks * a * b;
 }
 
 /* Clocks of the loads of all tiles for each k, while all SMs load. At an edge a tile loads the rows that exist. */

@@ -16,6 +16,9 @@
    V = 1. */
 #define SGEMM__IS_ELEMENTWISE(stage, V) ((stage) == SGEMM_STAGE_direct || ((stage) == SGEMM_STAGE_gemv && (V) == 1))
 
+/* 1 if the lanes of direct divide k. */
+#define SGEMM__LANES_DIVIDE_K(stage, slice_k) ((stage) == SGEMM_STAGE_direct && (slice_k) > 1)
+
 /* The newest architecture for which a build of the production variants has code of a variant: see the column prod.
    INT32_MAX: it has code for every one; -1: for none. */
 #define SGEMM__LAST_ARCH(production) ((production) == 1 ? INT32_MAX : (production) == 0 ? -1 : (production))
@@ -68,9 +71,10 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
 /* What lower bounds need of a variant's row, in doubles where they compute with it: conversions and divisions would
    take more time than the rest of a bound. Few cache lines hold the rows of all variants. */
 typedef struct sgemm__tile_sizes {
-  double results; /* BM x BN */
-  double bytes;   /* bytes of A and B for each k */
-  double step_k;  /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
+  double results;        /* BM x BN */
+  double bytes;          /* bytes of A and B for each k */
+  double step_k;         /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
+  double lane_m, lane_n; /* rows and columns of a lane's results where lanes of direct divide k; 0 in other variants */
   double block_k; /* k of each block that divides a tile's k, at least: sgemm__min_block_k(), or 0 for stream-K */
   int log_m, log_n, log_k;              /* base-2 logarithms of BM, BN and BK */
   int uses_tma, cluster_k, can_split_k; /* traits of the variant */
@@ -83,6 +87,8 @@ static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant varian
   {(BM) * (BN),                                                                                                        \
    4.0 * ((BM) + (BN)),                                                                                                \
    SGEMM__IS_ELEMENTWISE(SGEMM_STAGE_##stage, V) ? 0.0 : (BK),                                                         \
+   SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (BM) : 0.0,                                                   \
+   SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (BN) : 0.0,                                                   \
    SGEMM__USES_TMA_##stage && !SGEMM__CLUSTER_SPLIT_K_##stage ? 0.0 : SGEMM__MIN_BLOCK_K(BK, V, bufs),                 \
    SGEMM__LOG2(BM),                                                                                                    \
    SGEMM__LOG2(BN),                                                                                                    \
