@@ -216,8 +216,7 @@ static inline double sgemm__loaded_k(double steps, const sgemm__tile_sizes *t, c
 static inline double sgemm__per_k(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                   const sgemm__problem *q) {
   const double clocks = t->results * own->fma_clocks * q->lane, a = own->fma_a[q->a_state], b = own->fma_b[q->b_state];
-  return t->lane_m > 0.0 ? clocks * (t->lane_m * q->lines_a * a + t->lane_n * q->lines_b * b) / (t->lane_m + t->lane_n)
-                         : clocks * a * b;
+  return t->lane_a > 0.0 ? clocks * (t->lane_a * q->lines_a * a + t->lane_b * q->lines_b * b) : clocks * a * b;
 }
 
 /* Clocks of the loads of all tiles for each k, while all SMs load. At an edge a tile loads the rows that exist. */

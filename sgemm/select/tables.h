@@ -74,7 +74,7 @@ typedef struct sgemm__tile_sizes {
   double results;        /* BM x BN */
   double bytes;          /* bytes of A and B for each k */
   double step_k;         /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
-  double lane_m, lane_n; /* rows and columns of a lane's results where lanes of direct divide k; 0 in other variants */
+  double lane_a, lane_b; /* parts of A and of B in the loads of a lane of direct that divides k; 0 in other variants */
   double block_k; /* k of each block that divides a tile's k, at least: sgemm__min_block_k(), or 0 for stream-K */
   int log_m, log_n, log_k;              /* base-2 logarithms of BM, BN and BK */
   int uses_tma, cluster_k, can_split_k; /* traits of the variant */
@@ -87,8 +87,8 @@ static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant varian
   {(BM) * (BN),                                                                                                        \
    4.0 * ((BM) + (BN)),                                                                                                \
    SGEMM__IS_ELEMENTWISE(SGEMM_STAGE_##stage, V) ? 0.0 : (BK),                                                         \
-   SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (BM) : 0.0,                                                   \
-   SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (BN) : 0.0,                                                   \
+   SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (double)(BM) / ((BM) + (BN)) : 0.0,                           \
+   SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (double)(BN) / ((BM) + (BN)) : 0.0,                           \
    SGEMM__USES_TMA_##stage && !SGEMM__CLUSTER_SPLIT_K_##stage ? 0.0 : SGEMM__MIN_BLOCK_K(BK, V, bufs),                 \
    SGEMM__LOG2(BM),                                                                                                    \
    SGEMM__LOG2(BN),                                                                                                    \
