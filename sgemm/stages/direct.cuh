@@ -118,6 +118,20 @@ SGEMM__DEVICE void sgemm__direct_load(float *a, float *b, const sgemm__shape *s,
     from->column[v] += s->BK * from->b_step;
 }
 
+/* acc[TM][TN] += the products of `count` k, which have TM elements of a and TN of b each. */
+SGEMM__DEVICE void sgemm__multiply_k(float *acc, const float *a, const float *b, int count, int TM, int TN) {
+  int i, j, k;
+  SGEMM__UNROLL
+  for (k = 0; k < count; k++) {
+    SGEMM__UNROLL
+    for (i = 0; i < TM; i++) {
+      SGEMM__UNROLL
+      for (j = 0; j < TN; j++)
+        acc[i * TN + j] = sgemm__fma(a[k * TM + i], b[k * TN + j], acc[i * TN + j]);
+    }
+  }
+}
+
 /* The body of direct. A thread computes TM rows of V columns. The operands of BK k load before the first is used. So do
    the thread's elements of C, if beta is not 0. Without a tile in shared memory there is no barrier and little code: a
    prototype took 1.2 us for 16 x 16 x 4, the fastest pipeline 1.8 us (H200, docs/stages/direct.md). */
@@ -130,7 +144,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   /* Tile pointers. */
   sgemm__direct_source from = sgemm__direct_source_of(p, s, &tile, &own);
   int64_t k_left;
-  int i, j, v;
+  int i;
   /* Accumulators. */
   SGEMM__UNROLL
   for (i = 0; i < s->TM * s->V; i++)
@@ -142,15 +156,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   SGEMM__UNROLL_BY(1)
   for (k_left = p->k; k_left > 0; k_left -= s->BK) {
     sgemm__direct_load(a, b, s, &from, k_left);
-    SGEMM__UNROLL
-    for (j = 0; j < s->BK; j++) {
-      SGEMM__UNROLL
-      for (i = 0; i < s->TM; i++) {
-        SGEMM__UNROLL
-        for (v = 0; v < s->V; v++)
-          acc[i * s->V + v] = sgemm__fma(a[j * s->TM + i], b[j * s->V + v], acc[i * s->V + v]);
-      }
-    }
+    sgemm__multiply_k(acc, a, b, s->BK, s->TM, s->V);
   }
   /* Epilogue. */
   sgemm__scale_and_store(p, s->V, &tile, &own, 1, s->TM, acc);
@@ -218,15 +224,7 @@ SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shap
         b[j * s->TN + v] = exists && v < tile.cols ? sgemm__load_global(B + v * b_col + k * b_step) : 0.0f;
     }
     sgemm__converge();
-    SGEMM__UNROLL
-    for (j = 0; j < loads; j++) {
-      SGEMM__UNROLL
-      for (i = 0; i < s->TM; i++) {
-        SGEMM__UNROLL
-        for (v = 0; v < s->TN; v++)
-          acc[i * s->TN + v] = sgemm__fma(a[j * s->TM + i], b[j * s->TN + v], acc[i * s->TN + v]);
-      }
-    }
+    sgemm__multiply_k(acc, a, b, loads, s->TM, s->TN);
     A += s->BK * a_step;
     B += s->BK * b_step;
   }
