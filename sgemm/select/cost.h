@@ -297,7 +297,7 @@ static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const s
     return b;
   if (t->can_split_k) {
     const double sum = more + q->second[t->uses_tma] + 2.0 * sgemm__partial_cost(t, q);
-    const double least = t->uses_tma ? 0.0 : sgemm__larger(1.0 / SGEMM__SPLIT_K_LIMIT, part);
+    const double least = t->uses_tma ? 0.0 : sgemm__larger(1.0 / (double)SGEMM__SPLIT_K_LIMIT, part);
     b.kinds[SGEMM__SUMMED_K] = sgemm__divided_bound(sum, least, t->uses_tma ? 0.0 : own->block, &w);
     b.least = sgemm__smaller(b.least, b.kinds[SGEMM__SUMMED_K]);
   }
