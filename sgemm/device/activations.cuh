@@ -13,23 +13,24 @@ SGEMM__DEVICE float sgemm_tanh(float x) { return tanhf(x); }
 /* A sum with this shift, 1.5 * 2^23, is rounded to a whole number, which stands in its last places. */
 #define SGEMM__WHOLE_SHIFT 12582912.0f
 
-/* 2^(n + f) for f in [-0.5, 0.5] and n from -126 to 127. shifted: n + SGEMM__WHOLE_SHIFT. A polynomial of degree 6
-   computes 2^f with a relative error of 2e-9 (interpolation in Chebyshev points), and n is added to its exponent.
-   ex2.approx has errors of 2.06 ulp there (measured), which with the roundings of a sigmoid are more than 4 ulp. */
+/* 2^(n + f) for f in [-0.525, 0.525] and n from -126 to 127. shifted: n + SGEMM__WHOLE_SHIFT. A polynomial of degree 6,
+   whose coefficients are floats, computes 2^f with a relative error of 4.3e-9 besides its roundings, and n is added to
+   its exponent. ex2.approx has errors of 2.06 ulp there (measured), which with the roundings of a sigmoid are more than
+   4 ulp. */
 SGEMM__DEVICE float sgemm__power_of_2(float shifted, float f) {
-  float r = 1.54614447e-4f;
-  r = sgemm__fma(r, f, 1.34004282e-3f);
-  r = sgemm__fma(r, f, 9.61805668e-3f);
-  r = sgemm__fma(r, f, 5.55032723e-2f);
-  r = sgemm__fma(r, f, 2.40226509e-1f);
-  r = sgemm__fma(r, f, 6.93147207e-1f);
+  float r = 1.53097266e-4f;
+  r = sgemm__fma(r, f, 1.33964187e-3f);
+  r = sgemm__fma(r, f, 9.61862877e-3f);
+  r = sgemm__fma(r, f, 5.55034988e-2f);
+  r = sgemm__fma(r, f, 2.40226462e-1f);
+  r = sgemm__fma(r, f, 6.93147182e-1f);
   r = sgemm__fma(r, f, 1.0f);
   return sgemm__float_of(sgemm__bits_of(r) + (sgemm__bits_of(shifted) << 23));
 }
 
-/* 2^(x (factor + low)). low is the rounding error of factor, because an error of the exponent is a relative error of
-   the power. The product x factor is not rounded: with n, the nearest whole number, x factor - n is one FMA, whose
-   result is in [-0.5, 0.5]. */
+/* 2^(x (factor + low)), for |x low| up to 0.025. low is what factor lacks to more than 24 bits, because an error of the
+   exponent is a relative error of the power. The product x factor is not rounded: with n, the nearest whole number,
+   x factor - n is one FMA, whose result is in [-0.5, 0.5]. */
 SGEMM__DEVICE float sgemm__power_of_product(float x, float factor, float low) {
   const float shifted = sgemm__fma(x, factor, SGEMM__WHOLE_SHIFT), n = shifted - SGEMM__WHOLE_SHIFT;
   return sgemm__power_of_2(shifted, sgemm__fma(x, low, sgemm__fma(x, factor, -n)));
@@ -65,21 +66,23 @@ SGEMM__DEVICE float sgemm_dsilu(float x) {
 }
 
 /* GELU by tanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) = x y with y = 1 / (1 + 2^v), v = x (a + b x^2).
-   (Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.) An error of v is a relative error of 2^v, so that the
-   factor a + b x^2 is computed with its rounding errors. SGEMM__GELU_A is a multiple of 2^-20, the last place of
-   factors up to 16: the difference of a + b x^2 and a is then exact, which gives the rounding error of the sum by one
-   FMA. */
-#define SGEMM__GELU_A -2.302208f         /* a = -2 sqrt(2 / pi) / ln(2) */
-#define SGEMM__GELU_A_LOW -2.5136697e-7f /* a - SGEMM__GELU_A: the rounding error of the constant */
-#define SGEMM__GELU_B -0.10294324f       /* b = 0.044715 a */
-#define SGEMM__GELU_B_LOW 2.0161985e-9f  /* b - SGEMM__GELU_B: the rounding error of the constant */
+   (Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.) An error of v is a relative error of 2^v, so a + b x^2 is
+   the sum of two floats. For the first one x^2 is rounded to a multiple of 2^-5, b to one of 2^-15 and a to one of
+   2^-20. It is below 16 and a multiple of 2^-20: a float, without rounding. The second one, below 0.0024, has what the
+   three lack. */
+#define SGEMM__SQUARE_SHIFT 393216.0f            /* 1.5 * 2^18: a sum with it is rounded to a multiple of 2^-5 */
+#define SGEMM__GELU_A -2.302208f                 /* a = -2 sqrt(2 / pi) / ln(2), rounded to a multiple of 2^-20 */
+#define SGEMM__GELU_A_LOW -2.5136697e-7f         /* a - SGEMM__GELU_A */
+#define SGEMM__GELU_B -0.10294324f               /* b = 0.044715 a */
+#define SGEMM__GELU_B_HIGH (-3373.0f / 32768.0f) /* b, rounded to a multiple of 2^-15 */
+#define SGEMM__GELU_B_LOW -7.448564e-6f          /* b - SGEMM__GELU_B_HIGH */
 SGEMM__DEVICE float sgemm__gelu_power(float x) {
   const float near = sgemm__limit_for_gelu(x);
-  const float square = sgemm__multiply(near, near), square_low = sgemm__fma(near, near, -square);
-  const float factor = sgemm__fma(SGEMM__GELU_B, square, SGEMM__GELU_A);
-  const float rounded = sgemm__fma(SGEMM__GELU_B, square, SGEMM__GELU_A - factor);
-  const float constants = sgemm__fma(SGEMM__GELU_B_LOW, square, SGEMM__GELU_A_LOW);
-  return sgemm__power_of_product(near, factor, sgemm__fma(SGEMM__GELU_B, square_low, constants) + rounded);
+  const float square = sgemm__fma(near, near, SGEMM__SQUARE_SHIFT) - SGEMM__SQUARE_SHIFT;
+  const float rest = sgemm__fma(near, near, -square);
+  const float factor = sgemm__fma(SGEMM__GELU_B_HIGH, square, SGEMM__GELU_A);
+  const float low = sgemm__fma(SGEMM__GELU_B, rest, sgemm__fma(SGEMM__GELU_B_LOW, square, SGEMM__GELU_A_LOW));
+  return sgemm__power_of_product(near, factor, low);
 }
 SGEMM__DEVICE float sgemm_gelu(float x) { return x * sgemm__reciprocal(1.0f + sgemm__gelu_power(x)); }
 
