@@ -82,7 +82,7 @@ def headline(suite, tensor):
 
 
 # Stages whose rate at a large square says nothing, and what they are for.
-NOT_SQUARE = {"direct": "short k", "gemv": "one row or column", "clustered": "few tiles, long k"}
+NOT_SQUARE = {"direct": "short k, or few rows and columns", "gemv": "one row or column", "clustered": "few tiles, long k"}
 
 
 def stage_table(ideas, rows, measured):
