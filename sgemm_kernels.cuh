@@ -203,8 +203,9 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
                    SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
                    SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_), SGEMM__CONSTANT(bufs, bufs_),                     \
-                   SGEMM__CONSTANT(slice_k, slice_k_), SGEMM__CONSTANT(cluster_k, SGEMM__CLUSTER_SPLIT_K_##stage),     \
-                   SGEMM__CONSTANT(tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(elements, elements_),                \
+                   SGEMM__CONSTANT(slice_k, slice_k_),                                                                 \
+                   SGEMM__CONSTANT(cluster_split_k, SGEMM__CLUSTER_SPLIT_K_##stage),                                   \
+                   SGEMM__CONSTANT(uses_tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(elements, elements_),           \
                    SGEMM__CONSTANT(fused, fused_), SGEMM__CONSTANT(has_code, has_code_),                               \
                    SGEMM__CONSTANT(trans_a, trans_a_), SGEMM__CONSTANT(trans_b, trans_b_))
 
@@ -215,7 +216,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
 #define SGEMM__SHAPE                                                                                                   \
   {                                                                                                                    \
-    BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_k, tma, !trans_a, trans_b == 1, fused, elements,             \
+    BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_split_k, !trans_a, trans_b == 1, fused, elements,            \
         SGEMM__IS_SMALL(BM, trans_a, 1), SGEMM__IS_SMALL(BN, trans_b, 0)                                               \
   }
 
@@ -224,7 +225,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__BLOCK_THREADS(SGEMM__USES_TMA_##stage &&SGEMM__HAS_SM90A, BM, BN, TM, TN, slice_k)
 
 /* Rules of every stage. */
-#define SGEMM__RULES(name, blocks)                                                                                     \
+#define SGEMM__RULES(stage, name, blocks)                                                                              \
   SGEMM__RULE(BM % WM == 0 && BN % WN == 0, "BM and BN must be multiples of WM and WN", name)                          \
   SGEMM__RULE(WM % TM == 0 && WN % TN == 0, "WM and WN must be multiples of TM and TN", name)                          \
   SGEMM__RULE(V == 1 || V == 4, "V must be 1 or 4", name)                                                              \
@@ -236,11 +237,15 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slice_k) * (blocks) <= 2048,                             \
               "a multiprocessor holds at most 2048 threads", name)                                                     \
   SGEMM__RULE(!trans_a + !trans_b + !(elements > 0 || fused) >= 2,                                                     \
-              "one operand at most is small, and then the variant has no other mark", name)
+              "one operand at most is small, and then the variant has no other mark", name)                            \
+  SGEMM__RULE(!fused || (uses_tma && !cluster_split_k) || (bufs >= 3 && cluster_split_k && slice_k > 1),               \
+              "tma, and splitk with several sliced-K groups, apply an epilogue to results in registers", name)         \
+  SGEMM__RULE(elements == 0 || SGEMM__SAME(stage, async) || SGEMM__SAME(stage, splitk) || SGEMM__SAME(stage, direct),  \
+              "async, splitk and direct can be marked as copying single elements", name)
 #define SGEMM__DIVIDES(a, b) ((a) > 0 && ((b) % (a) == 0 || (a) % (b) == 0)) /* 1 if a divides b, or b divides a */
 
 /* Rules of the stages whose threads compute TM x TN results from tiles in shared memory. */
-#define SGEMM__RULES_TILED(name)                                                                                       \
+#define SGEMM__RULES_OF_TILES(name)                                                                                    \
   SGEMM__RULE(WM == BM ? WN == BN || WM / TM * (WN / TN) == 32 : WM / TM * (WN / TN) == 32,                            \
               "a warp tile must hold 32 thread tiles, or be the block's", name)                                        \
   SGEMM__RULE(V == 4 ? BK % 8 == 0 : 32 % BK == 0, "BK must be a multiple of 8 (V = 4) or divide 32 (V = 1)", name)
@@ -280,7 +285,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
     SGEMM__COLUMNS(stage, BM_, BN_, BK_, __VA_ARGS__, SGEMM__ELEMENTS(name), SGEMM__FUSED(name), 1,                    \
                    SGEMM__SMALL(stage, BM_, BK_) * SGEMM__OP_AT_RUN_TIME,                                              \
                    SGEMM__SMALL(stage, BN_, BK_) * SGEMM__OP_AT_RUN_TIME)                                              \
-    SGEMM__RULES(name, blocks)                                                                                         \
+    SGEMM__RULES(stage, name, blocks)                                                                                  \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
   }
 

@@ -29,7 +29,8 @@
 
 /* The traits of a stage as constants: SGEMM__CLUSTER_SPLIT_K_tiled, SGEMM__USES_TMA_tiled and so on. */
 enum {
-#define SGEMM__X(stage, cluster_k, tma, idea) SGEMM__CLUSTER_SPLIT_K_##stage = cluster_k, SGEMM__USES_TMA_##stage = tma,
+#define SGEMM__X(stage, cluster_split_k, uses_tma, idea)                                                               \
+  SGEMM__CLUSTER_SPLIT_K_##stage = cluster_split_k, SGEMM__USES_TMA_##stage = uses_tma,
   SGEMM_STAGES(SGEMM__X)
 #undef SGEMM__X
 };
@@ -45,23 +46,23 @@ enum {
    splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no padding. In gemv,
    which has no tiles, it holds the sliced-K groups' partial sums of the results. */
 #define SGEMM__TILE_FLOATS(MN, BK) ((BK) * ((MN) + 4)) /* floats of a tile in either layout of sgemm__shared_offset() */
-#define SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs)                                                                       \
-  (4 * (bufs) * ((tma) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
-#define SGEMM__SHARED_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)                                                 \
-  ((bufs) < 3 ? ((bufs) == 0 && (cluster_k) ? 4 * (slice_k) * (BM) * (BN) : 0)                                         \
-   : (cluster_k) && (slice_k) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs)                               \
+#define SGEMM__TILE_BYTES(uses_tma, BM, BN, BK, bufs)                                                                  \
+  (4 * (bufs) * ((uses_tma) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))
+#define SGEMM__SHARED_BYTES(uses_tma, cluster_split_k, BM, BN, BK, bufs, slice_k)                                      \
+  ((bufs) < 3 ? ((bufs) == 0 && (cluster_split_k) ? 4 * (slice_k) * (BM) * (BN) : 0)                                   \
+   : (cluster_split_k) && (slice_k) * (BM) * (BN)*4 > SGEMM__TILE_BYTES(uses_tma, BM, BN, BK, bufs)                    \
        ? (slice_k) * (BM) * (BN)*4                                                                                     \
-       : SGEMM__TILE_BYTES(tma, BM, BN, BK, bufs))
+       : SGEMM__TILE_BYTES(uses_tma, BM, BN, BK, bufs))
 
 /* SGEMM__BLOCK_BYTES: bytes of an SM's shared memory that a block occupies, with the 1024 bytes that the system
    reserves (CUDA C++ Programming Guide, "Compute Capabilities"). SGEMM__RESIDENT_BLOCKS: blocks that fit on an SM with
    228 KiB of shared memory, at most `blocks`. */
-#define SGEMM__BLOCK_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)                                                  \
+#define SGEMM__BLOCK_BYTES(uses_tma, cluster_split_k, BM, BN, BK, bufs, slice_k)                                       \
   (1024 + ((bufs) < 3 ? (bufs) * (BK) * ((BM) + (BN) + 8) * 4                                                          \
-                      : SGEMM__SHARED_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)))
-#define SGEMM__RESIDENT_BLOCKS(tma, cluster_k, BM, BN, BK, bufs, slice_k, blocks)                                      \
-  (228 * 1024 / SGEMM__BLOCK_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k) < (blocks)                               \
-       ? 228 * 1024 / SGEMM__BLOCK_BYTES(tma, cluster_k, BM, BN, BK, bufs, slice_k)                                    \
+                      : SGEMM__SHARED_BYTES(uses_tma, cluster_split_k, BM, BN, BK, bufs, slice_k)))
+#define SGEMM__RESIDENT_BLOCKS(uses_tma, cluster_split_k, BM, BN, BK, bufs, slice_k, blocks)                           \
+  (228 * 1024 / SGEMM__BLOCK_BYTES(uses_tma, cluster_split_k, BM, BN, BK, bufs, slice_k) < (blocks)                    \
+       ? 228 * 1024 / SGEMM__BLOCK_BYTES(uses_tma, cluster_split_k, BM, BN, BK, bufs, slice_k)                         \
        : (blocks))
 
 #define SGEMM__REDUCE_THREADS 128 /* threads of a block of sgemm_reduce_split_k */

@@ -42,6 +42,9 @@ all threads have equally many copies of a tile, or one access of all threads cov
 with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | async,          128, 256,  16,   8,   8,  32,  64, 4, 3, 1, 1
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,          128,  32,  16,   8,   8, 128,  16, 4, 3, 1, 1
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,           64,  64,   8,   8,   8,  64,  64, 4, 3, 1, 1
+four lanes along n exchange the elements of vectors that go to unaligned rows       | splitk,         128,  64,  16,   8,   8, 128,  16, 4, 4, 1, 4
+tma, and splitk with several sliced-K groups, apply an epilogue to results in registers | splitk,          64,  64,  16,   8,   8,  32,  64, 4, 3, 1, 4
+async, splitk and direct can be marked as copying single elements                    | tiled,           16,  16,  32,   1,   1,  16,  16, 1, 1, 1, 1
 splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
 one operand at most is small, and then the variant has no other mark                 | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
 one operand at most is small, and then the variant has no other mark + with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
@@ -62,6 +65,7 @@ a thread of direct computes up to 4 rows of V columns, without tiles            
 lanes of direct that divide k compute a whole tile of 32 results each                | direct,           8,   8,  64,   8,   8,   8,   8, 1, 0, 32, 1
 lanes of direct that divide k compute a whole tile of 32 results each                | direct,           4,   8,  48,   4,   8,   4,   8, 1, 0, 32, 1
 neighbouring lanes of direct have neighbouring columns                               | direct,          16,  48,   4,   1,   1,  16,  48, 1, 0, 1, 1
+with V = 4 the lanes of a warp of direct are in a row, where they exchange elements  | direct,          16,  64,   4,   4,   4,  16,  64, 4, 0, 1, 1
 tma has V = 4 and 3 or 4 buffers                                                     | tma,             64,  64,  32,  16,   8,  32,  32, 4, 5, 4, 1
 a warp of tma has 32 x 32 results, 16 x 8 a lane, and slice_k a multiple of 4                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
 BK must be a multiple of 32 for each of the slice_k / 4 warps that divide it                                           | tma,             64, 128,  48,  16,   8,  32,  32, 4, 4, 4, 1
@@ -114,7 +118,7 @@ sentences() {
 }
 
 # compile_rows: compiles a table that starts with the rows in `lines`, and has estimates for their `variants`, and compares
-# the messages of each row with its rules. The build compiles no kernel of these rows. Three of them have a mark.
+# the messages of each row with its rules. The build compiles no kernel of these rows. Five of them have a mark.
 lines=() variants=()
 compile_rows() {
   local i messages rows=
@@ -123,7 +127,8 @@ compile_rows() {
     /^#define SGEMM_ESTIMATED\(X\)/ {
       sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"])
       print "#define SGEMM__ELEMENTS_sgemm_splitk_16x64x32_4x4 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x16x32_4x4 ~, 1"
-      print "#define SGEMM__ELEMENTS_sgemm_async_128x256x16_8x8 ~, 1"
+      print "#define SGEMM__ELEMENTS_sgemm_async_128x256x16_8x8 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x64x16_8x8 ~, 1"
+      print "#define SGEMM__ELEMENTS_sgemm_tiled_16x16x32_1x1 ~, 1"
     }
     { print }
     /^#define SGEMM_VARIANTS\(X\)/ { printf "%s", ENVIRON["ROWS"] }'

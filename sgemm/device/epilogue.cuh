@@ -2,7 +2,8 @@
 #ifndef SGEMM_DEVICE_EPILOGUE_CUH
 #define SGEMM_DEVICE_EPILOGUE_CUH
 
-/* The only functions that apply alpha and beta: C = alpha * x + beta * c for a sum x and the old element c of C.
+/* alpha and beta without an expression of the table: C = alpha * x + beta * c for a sum x and the old element c of C.
+   sgemm__evaluate_vector() and sgemm__evaluate_in_registers() apply them with one.
    reads_c: 1 if beta is not 0. With beta = 0, c is not used, so that NaN in C cannot reach the result. Partial results
    are stored with alpha = 1 and beta = 0. A caller that branches on beta applies sgemm__scale() before the branch, so
    that the code has the multiplications once. */
@@ -88,7 +89,7 @@ SGEMM__DEVICE int sgemm__is_full_tile(const sgemm__args *p, const sgemm__shape *
          p->ldc % 4 == 0;
 }
 
-/* 1 for variants that have code of their own for full tiles, which needs no test for a vector: those with 8 x 8 results
+/* 1 for variants that have code of their own for full tiles, which needs no test for a vector: those with 64 results
    per thread and at least 2 buffers. In variants with larger thread tiles this code slows the main loop; in those with
    smaller thread tiles it makes ptxas spill registers (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE int sgemm__stores_full_tiles(const sgemm__shape *s) {

@@ -1,5 +1,5 @@
 /* sgemm/device/hopper.cuh: primitives of sm_90: mbarriers, bulk copies and TMA, elect.sync, register reallocation and
-   the named barriers of warpgroups. Each is one instruction; the comment names its section of the PTX ISA. */
+   the named barriers of warpgroups. Most are one instruction; the comment names its section of the PTX ISA. */
 #ifndef SGEMM_DEVICE_HOPPER_CUH
 #define SGEMM_DEVICE_HOPPER_CUH
 

@@ -58,9 +58,9 @@ SGEMM__DEVICE int sgemm__is_own_vector(const sgemm__shape *s, const sgemm__k_spl
    slice_k * BM * BN floats of shared memory, in place of tiles that have been multiplied. One sliced-K group sums each
    output vector; with more groups than vectors, every slice_stride-th group sums one. In a cluster these sums go to
    shared memory, in place of the vectors of group 0, and one block sums each output vector.
-     Variants with as many groups as vectors have code with one store. In the others the loops are not unrolled: their
-   code runs once, and instruction-cache misses cost more than its execution (docs/notebook/tile_ends.md, "The ends of
-   tiles"). */
+     Variants with at least as many groups as vectors have code with one store. In the others the loops are not
+   unrolled: their code runs once, and instruction-cache misses cost more than its execution
+   (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                            const sgemm__tile_position *at, const sgemm__thread_tile *own,
                                            const sgemm__k_split *split, float *shared, const float *acc) {

@@ -8,13 +8,12 @@
 typedef struct sgemm__shape {
   int BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k;
   int cluster_split_k; /* 1: blocks of a cluster may divide a tile's k */
-  int uses_tma;        /* 1: TMA copies by tensor maps */
   int a_k_major;       /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
   int fused;           /* 1: the results go through the call's epilogue; SGEMM__REDUCES: and are reduced, not stored */
   int elements;        /* not 0: a pipeline copies single elements alone, see sgemm__copy_elements() */
   int small_a;         /* 1: a pipeline copies A by single elements, see SGEMM__IS_SMALL */
-  int small_b;         /* 1: a pipeline copies B so */
+  int small_b;         /* 1: a pipeline copies B by single elements */
 } sgemm__shape;
 
 #define SGEMM__REDUCES 2 /* sgemm__shape.fused of a reducing kernel */

@@ -301,7 +301,7 @@ static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const s
     b.kinds[SGEMM__SUMMED_K] = sgemm__divided_bound(sum, least, t->uses_tma ? 0.0 : own->block, &w);
     b.least = sgemm__smaller(b.least, b.kinds[SGEMM__SUMMED_K]);
   }
-  if (t->cluster_k) {
+  if (t->cluster_split_k) {
     const double sum = more + sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block;
     const double least = sgemm__larger(q->per_cluster, part);
     b.kinds[SGEMM__CLUSTER_K] = sgemm__divided_bound(sum, least, own->block, &w);

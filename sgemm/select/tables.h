@@ -9,8 +9,8 @@
 #define SGEMM__MIN_BLOCK_K(BK, V, bufs) (((bufs) > 0 || (V) == 4 ? 2.0 : 1.0) * (BK))
 
 /* 1 if a variant has split-K or stream-K, with a second kernel that sums partial results. */
-#define SGEMM__CAN_SPLIT_K(tma, cluster_k, bufs, stage)                                                                \
-  (((bufs) >= 3 && !((tma) && (cluster_k))) || (stage) == SGEMM_STAGE_gemv)
+#define SGEMM__CAN_SPLIT_K(uses_tma, cluster_split_k, bufs, stage)                                                     \
+  (((bufs) >= 3 && !((uses_tma) && (cluster_split_k))) || (stage) == SGEMM_STAGE_gemv)
 
 /* 1 if the loads bypass shared memory and a block multiplies the k that exist, not whole k-steps: direct, and gemv with
    V = 1. */
@@ -76,9 +76,9 @@ typedef struct sgemm__tile_sizes {
   double step_k;         /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
   double lane_a, lane_b; /* parts of A and of B in the loads of a lane of direct that divides k; 0 in other variants */
   double block_k; /* k of each block that divides a tile's k, at least: sgemm__min_block_k(), or 0 for stream-K */
-  int log_m, log_n, log_k;              /* base-2 logarithms of BM, BN and BK */
-  int uses_tma, cluster_k, can_split_k; /* traits of the variant */
-  int bufs, last_arch, stage;           /* columns of its row */
+  int log_m, log_n, log_k;                    /* base-2 logarithms of BM, BN and BK */
+  int uses_tma, cluster_split_k, can_split_k; /* traits of the variant */
+  int bufs, last_arch, stage;                 /* columns of its row */
 } sgemm__tile_sizes;
 
 static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant variant) {

@@ -71,7 +71,7 @@ SGEMM__DEVICE void sgemm__blocked(const sgemm__args *p, const sgemm__shape *s, f
 #define SGEMM__DECLARE_warptiled(name) SGEMM__DECLARE(name, sgemm__args)
 
 #define SGEMM__RULES_STATIC(body_bufs, name)                                                                           \
-  SGEMM__RULES_TILED(name)                                                                                             \
+  SGEMM__RULES_OF_TILES(name)                                                                                          \
   SGEMM__RULE(bufs == (body_bufs) && slice_k == 1, "a stage before async has the buffers of its body and no sliced-K", \
               name)                                                                                                    \
   SGEMM__RULE(SGEMM__LOADS_EVENLY(BM, BK, V, SGEMM__THREADS(BM, BN, TM, TN, 1)) &&                                     \

@@ -4,7 +4,7 @@
 
 /* The body of naive and coalesced. walks_rows: 1: consecutive threads compute consecutive rows of C (naive); 0:
    consecutive columns (coalesced). */
-SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, int walks_rows) {
+SGEMM__DEVICE void sgemm__one_result(const sgemm__args *p, const sgemm__shape *s, int walks_rows) {
   /* Indices. */
   const int t = sgemm__thread();
   const sgemm__tile tile = sgemm__tile_of_block(p, s, sgemm__block_x());
@@ -26,38 +26,38 @@ SGEMM__DEVICE void sgemm__direct(const sgemm__args *p, const sgemm__shape *s, in
   sgemm__store_thread_vector(p, s, &tile, &own, 0, acc);
 }
 
-#define SGEMM__KERNEL_DIRECT(walks_rows, stage, name, blocks, ...)                                                     \
+#define SGEMM__KERNEL_ONE_RESULT(walks_rows, stage, name, blocks, ...)                                                 \
   SGEMM__GLOBAL(name, SGEMM__LAUNCH_THREADS(stage, __VA_ARGS__), blocks, sgemm__args) {                                \
     SGEMM__COLUMNS(stage, __VA_ARGS__)                                                                                 \
     const sgemm__shape shape = SGEMM__SHAPE;                                                                           \
     sgemm__pdl_wait();                                                                                                 \
     if (sgemm__has_work(&args))                                                                                        \
-      sgemm__direct(&args, &shape, walks_rows);                                                                        \
+      sgemm__one_result(&args, &shape, walks_rows);                                                                    \
   }
-#define SGEMM__KERNEL_naive(...) SGEMM__KERNEL_DIRECT(1, __VA_ARGS__)
+#define SGEMM__KERNEL_naive(...) SGEMM__KERNEL_ONE_RESULT(1, __VA_ARGS__)
 #define SGEMM__DECLARE_naive(name) SGEMM__DECLARE(name, sgemm__args)
-#define SGEMM__KERNEL_coalesced(...) SGEMM__KERNEL_DIRECT(0, __VA_ARGS__)
+#define SGEMM__KERNEL_coalesced(...) SGEMM__KERNEL_ONE_RESULT(0, __VA_ARGS__)
 #define SGEMM__DECLARE_coalesced(name) SGEMM__DECLARE(name, sgemm__args)
 
-#define SGEMM__RULES_DIRECT(name)                                                                                      \
+#define SGEMM__RULES_ONE_RESULT(name)                                                                                  \
   SGEMM__RULE(TM == 1 && TN == 1 && BK == 1 && V == 1 && bufs == 0 && slice_k == 1,                                    \
               "naive and coalesced compute one result per thread, without tiles", name)
-#define SGEMM__RULES_naive(name) SGEMM__RULES_DIRECT(name)
-#define SGEMM__RULES_coalesced(name) SGEMM__RULES_DIRECT(name)
+#define SGEMM__RULES_naive(name) SGEMM__RULES_ONE_RESULT(name)
+#define SGEMM__RULES_coalesced(name) SGEMM__RULES_ONE_RESULT(name)
 
 /* ---- Stage direct: short k --------------------------------------------------------------------------------------- */
 
 /* Where a thread of direct loads: TM rows of op(A) and V columns of op(B). Rows and columns beyond an edge are replaced
    by the last that exists; their results are not stored. */
-typedef struct sgemm__direct_source {
+typedef struct sgemm__short_k_source {
   const float *row[4], *column[4]; /* the next k of each row and column */
   int64_t a_step, b_step;          /* floats from one k to the next */
   int b_vectors;                   /* 1: four columns, or four k, of B are a float4 at a multiple of 16 bytes */
-} sgemm__direct_source;
+} sgemm__short_k_source;
 
-SGEMM__DEVICE sgemm__direct_source sgemm__direct_source_of(const sgemm__args *p, const sgemm__shape *s,
-                                                           const sgemm__tile *tile, const sgemm__thread_tile *own) {
-  sgemm__direct_source from;
+SGEMM__DEVICE sgemm__short_k_source sgemm__short_k_source_of(const sgemm__args *p, const sgemm__shape *s,
+                                                             const sgemm__tile *tile, const sgemm__thread_tile *own) {
+  sgemm__short_k_source from;
   int i;
   SGEMM__UNROLL
   for (i = 0; i < s->TM; i++)
@@ -75,8 +75,8 @@ SGEMM__DEVICE sgemm__direct_source sgemm__direct_source_of(const sgemm__args *p,
 
 /* Loads the next BK k: element (row i, k j) of A to a[j * TM + i], element (k j, column v) of B to b[j * V + v].
    k_left: k that exist; elements beyond are zeros. */
-SGEMM__DEVICE void sgemm__direct_load(float *a, float *b, const sgemm__shape *s, sgemm__direct_source *from,
-                                      int64_t k_left) {
+SGEMM__DEVICE void sgemm__load_short_k(float *a, float *b, const sgemm__shape *s, sgemm__short_k_source *from,
+                                       int64_t k_left) {
   const int V = s->V;
   int i, j, v;
   SGEMM__UNROLL
@@ -142,7 +142,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   const sgemm__thread_tile own = {sgemm__thread() / threads_n * s->TM, sgemm__thread() % threads_n * s->V, s->V,
                                   s->BN / s->TN * s->V, 0};
   /* Tile pointers. */
-  sgemm__direct_source from = sgemm__direct_source_of(p, s, &tile, &own);
+  sgemm__short_k_source from = sgemm__short_k_source_of(p, s, &tile, &own);
   int64_t k_left;
   int i;
   /* Accumulators. */
@@ -155,7 +155,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
     return;
   SGEMM__UNROLL_BY(1)
   for (k_left = p->k; k_left > 0; k_left -= s->BK) {
-    sgemm__direct_load(a, b, s, &from, k_left);
+    sgemm__load_short_k(a, b, s, &from, k_left);
     sgemm__multiply_k(acc, a, b, s->BK, s->TM, s->V);
   }
   /* Epilogue. */
@@ -260,6 +260,8 @@ SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shap
               "a thread of direct computes up to 4 rows of V columns, without tiles", name)                            \
   SGEMM__RULE(SGEMM__DIVIDES(BN / TN, 32) && BM == WM && BN == WN,                                                     \
               "neighbouring lanes of direct have neighbouring columns", name)                                          \
+  SGEMM__RULE(V == 1 || BN / TN == 32,                                                                                 \
+              "with V = 4 the lanes of a warp of direct are in a row, where they exchange elements", name)             \
   SGEMM__RULE(slice_k == 1 || (BM == TM && BN == TN && BM * BN == SGEMM__LANE_RESULTS && V == 1 && bufs == 0 &&        \
                                slice_k % 32 == 0 && BK % slice_k == 0),                                                \
               "lanes of direct that divide k compute a whole tile of 32 results each", name)

@@ -119,7 +119,7 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
 }
 
 /* Adds the accumulator sets, the sliced-K groups and the blocks of the cluster, and stores the results. number: the
-   tile's, in raster order. Variants with 8 x 8 results per thread and without sliced-K have code of their own for full
+   tile's, in raster order. Variants with 64 results per thread and without sliced-K have code of their own for full
    tiles. They, at an edge, and those that copy single elements multiply all results by alpha first and load C eight
    vectors at a time. This order makes the other variants slower (docs/notebook/tile_ends.md, "Reading C when beta is
    not 0"). */
@@ -150,7 +150,7 @@ SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__sha
 SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm__shape *s, float *shared, float *acc,
                                     float *a, float *b) {
   const sgemm__args *p = &args->gemm;
-  /* sgemm__assume_thread_index() removes up to a third of the instructions. It makes variants with 8 x 8 results per
+  /* sgemm__assume_thread_index() removes up to a third of the instructions. It makes variants with 64 results per
      thread and without sliced-K slower (docs/notebook/tile_ends.md, "Quotients and half steps"). */
   if (s->TM * s->TN != 64 || s->slice_k > 1)
     sgemm__assume_thread_index();
@@ -178,7 +178,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   const int first_k = (s->slice_k > 1 ? sgemm__opaque(split.slice) : split.slice) * (s->BK / s->slice_k);
   const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
   /* Unconditional prefetch: after the last tile a step loads fragments that are not multiplied. With a branch around
-     these loads no FMAs would cover their latency. Variants with 8 x 8 results per thread and BK = 16, and tall tiles
+     these loads no FMAs would cover their latency. Variants with 64 results per thread and BK = 16, and tall tiles
      with op NN whose B is not small, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
   const int prefetch = sgemm__unconditional_prefetch((s->TM * s->TN != 64 || s->BK < 16) &&
                                                      !(s->BM > s->BN && s->a_k_major && !s->small_b && !s->b_k_major));
@@ -238,16 +238,18 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 #define SGEMM__DECLARE_splitk(name) SGEMM__DECLARE(name, sgemm__split_k_args)
 
 #define SGEMM__RULES_PIPELINED(name)                                                                                   \
-  SGEMM__RULES_TILED(name)                                                                                             \
+  SGEMM__RULES_OF_TILES(name)                                                                                          \
   SGEMM__RULE(bufs >= 3 && bufs <= 4, "a pipeline has 3 or 4 buffers", name)                                           \
-  SGEMM__RULE(BK % (slice_k * 8) == 0 && (cluster_k || slice_k == 1),                                                  \
+  SGEMM__RULE(BK % (slice_k * 8) == 0 && (cluster_split_k || slice_k == 1),                                            \
               "each sliced-K group has a multiple of 8 of BK, and only splitk has several groups", name)               \
   SGEMM__RULE(SGEMM__COPIES_EVENLY(BM, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)) &&                                 \
                   SGEMM__COPIES_EVENLY(BN, BK, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),                               \
               "all threads have equally many copies of a tile, or one access of all threads covers it", name)          \
   SGEMM__RULE(elements == 0 || SGEMM__ELEMENTS_EVENLY(BM, BN, SGEMM__THREADS(BM, BN, TM, TN, slice_k)),                \
               "with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns", name)      \
-  SGEMM__RULE(SGEMM__SHARED_BYTES(0, cluster_k, BM, BN, BK, bufs, slice_k) <= 227 * 1024,                              \
+  SGEMM__RULE(V == 1 || slice_k > 1 || (TM * TN != 64 && !elements) || (WN / TN >= 4 && WM / TM * (WN / TN) == 32),    \
+              "four lanes along n exchange the elements of vectors that go to unaligned rows", name)                   \
+  SGEMM__RULE(SGEMM__SHARED_BYTES(0, cluster_split_k, BM, BN, BK, bufs, slice_k) <= 227 * 1024,                        \
               "shared memory of a block is at most 227 KiB", name)
 /* 1 if each copy of all threads covers full rows of a tile of MN x BK: 8 consecutive k of a row by copies of 1 element,
    or copies of 4 elements along m or n. */
@@ -258,10 +260,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
 #define SGEMM__ELEMENTS_EVENLY(BM, BN, threads)                                                                        \
   ((threads) % 32 == 0 && 32 % SGEMM__ROWS_OF_ACCESS(threads) == 0 && (BM) % SGEMM__ROWS_OF_ACCESS(threads) == 0 &&    \
    (BN) % SGEMM__ROWS_OF_ACCESS(threads) == 0)
-#define SGEMM__RULES_async(name)                                                                                       \
-  SGEMM__RULES_PIPELINED(name)                                                                                         \
-  SGEMM__RULE(V == 1 || (TM * TN != 64 && !elements) || (WN / TN >= 4 && WM / TM * (WN / TN) == 32),                   \
-              "four lanes along n exchange the elements of vectors that go to unaligned rows", name)
+#define SGEMM__RULES_async(name) SGEMM__RULES_PIPELINED(name)
 /* sgemm__reduce_and_store() adds sliced-K groups and blocks of a cluster by vectors of 4 results. */
 #define SGEMM__RULES_splitk(name)                                                                                      \
   SGEMM__RULES_PIPELINED(name)                                                                                         \

@@ -355,8 +355,8 @@ SGEMM__DEVICE void sgemm__reduce_tiles(const sgemm__tile_reduction_args *r, int 
 
 /* Loads SGEMM__DIRECT_TILE rows (of op(A), or columns of op(B)) of SGEMM__DIRECT_K k to shared memory, k by k. Elements
    outside are zeros. rows, k: those that exist. by_row: 1 if neighbours in memory are neighbours along k. */
-SGEMM__DEVICE void sgemm__load_direct(float *tile, const float *p, int64_t ld, int by_row, int64_t rows, int64_t k,
-                                      int threads) {
+SGEMM__DEVICE void sgemm__load_operand_tile(float *tile, const float *p, int64_t ld, int by_row, int64_t rows,
+                                            int64_t k, int threads) {
   int i;
   for (i = sgemm__thread(); i < SGEMM__DIRECT_TILE * SGEMM__DIRECT_K; i += threads) {
     const int row = by_row ? i / SGEMM__DIRECT_K : i % SGEMM__DIRECT_TILE;
@@ -381,8 +381,8 @@ SGEMM__DEVICE void sgemm__multiply_direct(const sgemm__args *p, int64_t matrix, 
   int64_t k;
   int step, i, j;
   for (k = 0; k < p->k; k += SGEMM__DIRECT_K) {
-    sgemm__load_direct(a, A + k * (p->trans_a ? p->lda : 1), p->lda, !p->trans_a, p->m - row, p->k - k, threads);
-    sgemm__load_direct(b, B + k * (p->trans_b ? 1 : p->ldb), p->ldb, p->trans_b, p->n - col, p->k - k, threads);
+    sgemm__load_operand_tile(a, A + k * (p->trans_a ? p->lda : 1), p->lda, !p->trans_a, p->m - row, p->k - k, threads);
+    sgemm__load_operand_tile(b, B + k * (p->trans_b ? 1 : p->ldb), p->ldb, p->trans_b, p->n - col, p->k - k, threads);
     sgemm__barrier();
     SGEMM__UNROLL_BY(4)
     for (step = 0; step < SGEMM__DIRECT_K; step++) {

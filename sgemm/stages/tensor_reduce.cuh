@@ -21,9 +21,10 @@ SGEMM__DEVICE void sgemm__tensor_load_vectors(const sgemm__tensor_results *own, 
 }
 
 /* Adds a thread's results in 2 rows, r and r + 8, to 4 partial values of each row: number v is of the columns
-   16 j + sgemm__column_of(v), whose index is that of column 16 j meanwhile. Each pass of a loop adds the results of 64
-   columns and rotates the others to their place, as in sgemm__tensor_store_general(). number: that of the epilogue, a
-   literal. along_m: the elements of the vector along m for the two rows. */
+   16 j + sgemm__column_of(v). Its index is stored without sgemm__column_of(v), which sgemm__combine_quad() adds. Each
+   pass of a loop adds the results of 64 columns and rotates the others to their place, as in
+   sgemm__tensor_store_general(). number: the number of the epilogue, a literal. along_m: the elements of the vector
+   along m for the two rows. */
 SGEMM__DEVICE void sgemm__tensor_reduce_rows(const sgemm__args *p, int number, int reduction,
                                              const sgemm__tensor_results *own, const float *along_m, float *acc,
                                              float *value, int *index) {
