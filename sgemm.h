@@ -464,9 +464,9 @@ sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sge
 
 /* The plan of one stage with the lowest estimated time for p on a device, among plans that fit p's workspace. For
    SGEMM_STAGE_ANY the candidates are the production variants, and the others only if no production variant fits. In a
-   tensor mode SGEMM_STAGE_ANY takes a tensor-core variant if its estimated time is below 0.85 of the strict plan's. The
-   result depends only on the arguments and the implementation's SGEMM_STAGE; no device is queried. variant is
-   SGEMM_VARIANT_NONE if no compiled variant fits. */
+   tensor mode SGEMM_STAGE_ANY takes a tensor-core variant if k is at least 128 (64 in full range) and its estimated
+   time is below 0.85 of the strict plan's. The result depends only on the arguments and the implementation's
+   SGEMM_STAGE; no device is queried. variant is SGEMM_VARIANT_NONE if no compiled variant fits. */
 sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device);
 
 /* The simplest plan of a strict variant for p: cluster_k 1, split_k 1, stream_k 0, and packing only of operands that
@@ -479,10 +479,10 @@ int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p);
 /* Writes to launches[0], launches[1], ... what sgemm_run_plan() would launch on a device, in order, and their number to
    *count: at most SGEMM_MAX_LAUNCHES for each slice, 0 if there is nothing to compute. Launches nothing, queries no
    device. device.code_arch and has_sm90a_code are those of the code that will run. p.workspace is the memory of the
-   launches: SGEMM_WORKSPACE_AUTO counts as none. encode: NULL, or for plans of tma the encoder. capacity: elements of
-   launches, which may be NULL for 0. With an error launches is untouched, and so is *count but for
-   SGEMM_ERROR_CAPACITY. Errors: those of sgemm_run_plan(), without those of CUDA; SGEMM_ERROR_DEVICE, _LAUNCHES,
-   _TENSOR_MAP, _CAPACITY. */
+   launches: SGEMM_WORKSPACE_AUTO counts as none. encode: the encoder, if plan.variant is of tma or clustered, also as
+   the fallback of a tensor plan; else NULL. capacity: elements of launches, which may be NULL for 0. With an error
+   launches is untouched, and so is *count but for SGEMM_ERROR_CAPACITY. Errors: those of sgemm_run_plan(), without
+   those of CUDA; SGEMM_ERROR_DEVICE, _LAUNCHES, _TENSOR_MAP, _CAPACITY. */
 sgemm_status sgemm_plan_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device,
                                  sgemm_tensor_map_encoder encode, sgemm_launch *launches, int capacity, int *count);
 
@@ -640,9 +640,11 @@ static inline sgemm_status sgemm_cblas(int order, int trans_a, int trans_b, int6
 
 /* ---- Implementation ---------------------------------------------------------------------------------------------- */
 
+#endif /* SGEMM_H */
+
+/* Outside of the guard above, because another header may have included this one before SGEMM_IMPLEMENTATION was
+   defined. Both files have guards of their own. */
 #if defined(SGEMM_IMPLEMENTATION)
 #include "sgemm_kernels.cuh"
 #include "sgemm/launch/run.h"
 #endif
-
-#endif /* SGEMM_H */

@@ -16,7 +16,7 @@ typedef struct sgemm__epilogue_args {
   float s, t;
   int col_major;  /* 1: the table's vec_m is vec_n here, its row a column */
   int number;     /* sgemm_epilogue */
-  uint32_t reads; /* mask of SGEMM__READS_<value> */
+  uint32_t reads; /* mask of SGEMM_READS_<value> */
 } sgemm__epilogue_args;
 
 /* A multiplication as sgemm__args_of() makes it from params: row-major, and k = 0 where params have alpha = 0. */

@@ -31,7 +31,7 @@ static inline const char *sgemm_epilogue_name(sgemm_epilogue epilogue) {
   }
 }
 
-/* The values of an epilogue that the call must read or may store: a mask of SGEMM__READS_<value>. */
+/* The values of an epilogue that the call must read or may store: a mask of SGEMM_READS_<value>. */
 static inline uint32_t sgemm_epilogue_reads(sgemm_epilogue epilogue) {
   switch ((int)epilogue) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \
@@ -47,7 +47,7 @@ static inline uint32_t sgemm_epilogue_reads(sgemm_epilogue epilogue) {
 /* 1 if C is read. */
 static inline int sgemm__reads_c(const sgemm_params *p) {
   return p->beta != 0.0f || p->beta_device != NULL ||
-         (sgemm_epilogue_reads((sgemm_epilogue)p->epilogue) & SGEMM__READS_c) != 0;
+         (sgemm_epilogue_reads((sgemm_epilogue)p->epilogue) & SGEMM_READS_c) != 0;
 }
 
 /* 1 if the results go through an epilogue, which every result apart from C does. */
@@ -78,9 +78,9 @@ static inline sgemm_status sgemm__check_epilogue_sizes(const sgemm_params *p, in
     return SGEMM_ERROR_STRIDE_VEC_M;
   if (batched && p->stride_vec_n < 0)
     return SGEMM_ERROR_STRIDE_VEC_N;
-  if ((reads & SGEMM__READS_e) && p->lde < sgemm__max(1, width))
+  if ((reads & SGEMM_READS_e) && p->lde < sgemm__max(1, width))
     return SGEMM_ERROR_LDE;
-  if ((reads & SGEMM__READS_e) && batched && p->stride_e < 0)
+  if ((reads & SGEMM_READS_e) && batched && p->stride_e < 0)
     return SGEMM_ERROR_STRIDE_E;
   if (p->aux != NULL && p->ld_aux < sgemm__max(1, width))
     return SGEMM_ERROR_LD_AUX;
@@ -96,13 +96,13 @@ static inline sgemm_status sgemm__check_epilogue_pointers(const sgemm_params *p)
     return SGEMM_ERROR_C;
   if ((uintptr_t)p->D % sizeof(float) != 0)
     return SGEMM_ERROR_D;
-  if ((uintptr_t)p->vec_m % sizeof(float) != 0 || ((reads & SGEMM__READS_vec_m) && p->vec_m == NULL))
+  if ((uintptr_t)p->vec_m % sizeof(float) != 0 || ((reads & SGEMM_READS_vec_m) && p->vec_m == NULL))
     return SGEMM_ERROR_VEC_M;
-  if ((uintptr_t)p->vec_n % sizeof(float) != 0 || ((reads & SGEMM__READS_vec_n) && p->vec_n == NULL))
+  if ((uintptr_t)p->vec_n % sizeof(float) != 0 || ((reads & SGEMM_READS_vec_n) && p->vec_n == NULL))
     return SGEMM_ERROR_VEC_N;
-  if ((uintptr_t)p->E % sizeof(float) != 0 || ((reads & SGEMM__READS_e) && p->E == NULL))
+  if ((uintptr_t)p->E % sizeof(float) != 0 || ((reads & SGEMM_READS_e) && p->E == NULL))
     return SGEMM_ERROR_E;
-  if ((uintptr_t)p->aux % sizeof(float) != 0 || (p->aux != NULL && !(reads & SGEMM__READS_aux)))
+  if ((uintptr_t)p->aux % sizeof(float) != 0 || (p->aux != NULL && !(reads & SGEMM_READS_aux)))
     return SGEMM_ERROR_AUX;
   if ((uintptr_t)p->alpha_device % sizeof(float) != 0)
     return SGEMM_ERROR_ALPHA_DEVICE;
@@ -165,8 +165,11 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
       !sgemm__addressable(b_rows, p->ldb, p->batch, p->batch > 1 ? p->stride_b : 0) ||
       !sgemm__addressable(c_rows, p->ldc, p->batch, p->batch > 1 ? p->stride_c : 0) ||
       (p->D != NULL && !sgemm__addressable(c_rows, p->ldd, p->batch, p->batch > 1 ? p->stride_d : 0)) ||
-      (p->E != NULL && !sgemm__addressable(c_rows, p->lde, p->batch, p->batch > 1 ? p->stride_e : 0)) ||
-      (p->aux != NULL && !sgemm__addressable(c_rows, p->ld_aux, p->batch, p->batch > 1 ? p->stride_aux : 0)))
+      ((sgemm_epilogue_reads((sgemm_epilogue)p->epilogue) & SGEMM_READS_e) &&
+       !sgemm__addressable(c_rows, p->lde, p->batch, p->batch > 1 ? p->stride_e : 0)) ||
+      (p->aux != NULL && !sgemm__addressable(c_rows, p->ld_aux, p->batch, p->batch > 1 ? p->stride_aux : 0)) ||
+      (p->vec_m != NULL && !sgemm__addressable(1, p->m, p->batch, p->batch > 1 ? p->stride_vec_m : 0)) ||
+      (p->vec_n != NULL && !sgemm__addressable(1, p->n, p->batch, p->batch > 1 ? p->stride_vec_n : 0)))
     return SGEMM_ERROR_TOO_LARGE;
 
   if (sgemm__is_noop(p))
@@ -189,7 +192,8 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
              : SGEMM_SUCCESS;
 }
 
-/* The params of a reduction with a place for a result that is not stored, so that C is not that place. */
+/* The params of a reduction. Without D, D is a place that is never written, so that neither sgemm_check() nor the args
+   take C for the result. */
 static inline sgemm_params sgemm__with_result(const sgemm_params *p) {
   static float none;
   sgemm_params with = *p;

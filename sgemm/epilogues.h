@@ -88,9 +88,9 @@ typedef enum sgemm_epilogue {
       SGEMM_EPILOGUE_COUNT
 } sgemm_epilogue;
 
-/* SGEMM__READS_<value>: the value's bit in the mask of what an epilogue reads. */
+/* SGEMM_READS_<value>: the value's bit in the mask of what an epilogue reads. */
 enum {
-#define SGEMM__X(value, bit) SGEMM__READS_##value = bit,
+#define SGEMM__X(value, bit) SGEMM_READS_##value = bit,
   SGEMM_EPILOGUE_VALUES(SGEMM__X)
 #undef SGEMM__X
       SGEMM__READS_NOTHING = 0
@@ -114,7 +114,7 @@ enum {
 #define SGEMM__EACH(macro, join, ...) SGEMM__EACH_OF(__VA_ARGS__)(macro, join, __VA_ARGS__)
 
 /* SGEMM__MASK(sum, bias): the mask of these values. */
-#define SGEMM__READS_BIT(value) SGEMM__READS_##value
+#define SGEMM__READS_BIT(value) SGEMM_READS_##value
 #define SGEMM__MASK(...) SGEMM__EACH(SGEMM__READS_BIT, SGEMM__OR, __VA_ARGS__)
 
 #endif /* SGEMM_EPILOGUES_H */

@@ -78,15 +78,16 @@
 /* The one list of variants. All columns but the first and the last are [integer constant]:
      stage    [symbol] of SGEMM_STAGES
      BM BN    tile of C that a block computes: powers of two, multiples of WM and WN
-     BK       k of one step of the main loop, a power of two: for V = 4 a multiple of 8 * slice_k (gemv: 4 * slice_k),
-              for V = 1 a divisor of 32; 1 in naive and coalesced
+     BK       k of one step of the main loop, a power of two. naive, coalesced: 1. tiled to doublebuffered: a multiple
+              of 8 (V = 4), or a divisor of 32 (V = 1). Pipelines and tma: a multiple of 8 * slice_k. direct: a multiple
+              of V, and of slice_k. gemv: 4 * slice_k (V = 4), or a multiple of slice_k up to 16 * slice_k (V = 1)
      TM TN    results of a thread, multiples of V (gemv: of V or 1; direct: TN = V, or all of the tile)
      WM WN    tile that a warp computes, WM/TM * WN/TN = 32 (tma: 8); BM, BN where the stage has no warp level
      V        elements of one memory access: 1, or 4 (128 bits)
      bufs     tiles of each operand in shared memory at a time; 0 in stages without shared tiles, 3 or 4 in a pipeline
-     slice_k  sliced-K groups of a block, which divide each tile's k; 1 in most stages. In gemv and direct a group is a
-              lane or more. In tma it counts lanes too: 4 lanes of a quad interleave k, so it is 4 times the number of
-              sliced-K warp groups
+     slice_k  sliced-K groups of a block, which divide k; 1 in most stages. A group of direct is a lane, one of gemv
+              BM/TM * BN/TN threads. tma counts lanes too: 4 lanes of a quad interleave k, so slice_k is 4 times the
+              number of sliced-K warp groups
      blocks   resident blocks per SM for which ptxas budgets registers: 65,536 / (threads * blocks) per thread
      prod     1: compiled if SGEMM_STAGE is unset, and then a candidate of the selection; 0: neither. 75, 89: 1 for GPUs
               up to sm_75 or sm_89 alone, which have no cp.async, or no TMA
@@ -188,10 +189,10 @@
 #define SGEMM__REDUCING_sgemm_wgmma_fp16x3_128x256 ~, 1
 #define SGEMM__REDUCING_sgemm_wgmma_bf16x6_128x256 ~, 1
 
-/* SGEMM__ELEMENTS_<variant> marks the variants of async, splitk and direct that load single elements, whatever the
-   alignment, without branches. In async and splitk their copies are issued among the FMAs of a tile. The other variants
-   branch to copies of 16 bytes, of 16 bytes at an edge, or of single elements, which precede the FMAs
-   (docs/stages/async.md, "Single elements").
+/* SGEMM__ELEMENTS_<variant> marks the variants of async and splitk that copy single elements, whatever the alignment,
+   without branches, and those of direct whose lanes divide k. In async and splitk the copies are issued among the FMAs
+   of a tile. The other variants of these two branch to copies of 16 bytes, of 16 bytes at an edge, or of single
+   elements, which precede the FMAs (docs/stages/async.md, "Single elements").
      1  a kernel for each pair of ops
      2  one kernel, which reads the ops at run time: 0 to 2 % slower, and 3.5 % in 32x32x8_4x4, which has 1 therefore
         (docs/notebook/compile_time.md, "One kernel for all ops") */

@@ -461,11 +461,15 @@ Test(tune, bad_arguments) {
 
 /* A call that has nothing to compute gets the selected plan, without a launch. */
 Test(tune, nothing_to_compute) {
-  sgemm_params p = call(SGEMM_N, SGEMM_T, 0, 310, 320);
-  sgemm_plan plan, selected;
-  double us = -1.0;
-  reset();
-  selected = sgemm_select(&p, SGEMM_STAGE_ANY, &gpu.properties);
-  cr_assert(sgemm_tune(&p, 8, &plan, &us, NULL) == SGEMM_SUCCESS && same_plan(&plan, &selected) && us == 0.0);
-  cr_assert(gpu.launches == 0 && gpu.allocated == 0);
+  int mode;
+  for (mode = 0; mode < 3; mode++) {
+    sgemm_params p = call(SGEMM_N, SGEMM_T, 0, 310, 320);
+    sgemm_plan plan, selected;
+    double us = -1.0;
+    reset();
+    p.mode = mode == 0 ? SGEMM_STRICT : mode == 1 ? SGEMM_TENSOR : SGEMM_TENSOR_FULL;
+    selected = sgemm_select(&p, SGEMM_STAGE_ANY, &gpu.properties);
+    cr_assert(sgemm_tune(&p, 8, &plan, &us, NULL) == SGEMM_SUCCESS && same_plan(&plan, &selected) && us == 0.0);
+    cr_assert(gpu.launches == 0 && gpu.allocated == 0);
+  }
 }

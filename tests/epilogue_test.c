@@ -25,7 +25,7 @@ typedef struct operands {
 static void compare(const call *c, operands *o, const char *name) {
   plane *const out = c->apart ? &o->D : &o->C;
   const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)c->epilogue);
-  const int reads_c = c->beta != 0.0f || (reads & SGEMM__READS_c) != 0;
+  const int reads_c = c->beta != 0.0f || (reads & SGEMM_READS_c) != 0;
   const plane *const inputs[] = {&o->A, &o->B, &o->E, &o->vec_m, &o->vec_n, &o->scalars, c->apart ? &o->C : &o->D};
   static const char *const input_names[] = {"A", "B", "E", "vec_m", "vec_n", "a scalar", "C, or D in place,"};
   int64_t b, i, j, k;
@@ -41,7 +41,7 @@ static void compare(const call *c, operands *o, const char *name) {
         v.vec_m = c->vectors & 1 ? (double)o->vec_m.before[plane_at(&o->vec_m, b, i, 0)] : 0.0;
         v.vec_n = c->vectors & 2 ? (double)o->vec_n.before[plane_at(&o->vec_n, b, j, 0)] : 0.0;
         v.bias = v.vec_m + v.vec_n;
-        v.e = reads & SGEMM__READS_e ? (double)o->E.before[plane_at(&o->E, b, i, j)] : 0.0;
+        v.e = reads & SGEMM_READS_e ? (double)o->E.before[plane_at(&o->E, b, i, j)] : 0.0;
         v.row = i;
         v.col = j;
         v.s = -0.5;
@@ -81,7 +81,7 @@ static float *given(plane *x, int is_given) {
 static void solve(const call *c, const sgemm_plan *plan, const char *name) {
   const int col = c->order == SGEMM_COL_MAJOR;
   const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)c->epilogue);
-  const int reads_c = c->beta != 0.0f || (reads & SGEMM__READS_c);
+  const int reads_c = c->beta != 0.0f || (reads & SGEMM_READS_c);
   unsigned seed = 17u + (unsigned)c->epilogue;
   sgemm_params p = col ? sgemm_params_init_col((sgemm_op)c->op_a, (sgemm_op)c->op_b, c->m, c->n, c->k)
                        : sgemm_params_init((sgemm_op)c->op_a, (sgemm_op)c->op_b, c->m, c->n, c->k);
@@ -92,7 +92,7 @@ static void solve(const call *c, const sgemm_plan *plan, const char *name) {
   o.B = plane_make_op(c->op_b, c->k, c->n, c->batch, col, c->pad, &seed);
   o.C = plane_make(c->m, c->n, c->batch, col, c->pad, reads_c ? 0.125f : 0.0f, &seed);
   o.D = plane_make(c->m, c->n, c->batch, col, c->pad + 1, 0.0f, &seed);
-  o.E = plane_make(c->m, c->n, c->batch, col, c->pad + 2, reads & SGEMM__READS_e ? 0.25f : 0.0f, &seed);
+  o.E = plane_make(c->m, c->n, c->batch, col, c->pad + 2, reads & SGEMM_READS_e ? 0.25f : 0.0f, &seed);
   o.aux = plane_make(c->m, c->n, c->batch, col, c->stores_aux == 2 ? c->pad + c->apart : c->pad + 3, 0.0f, &seed);
   o.vec_m = plane_make(c->m, 1, c->batch, 1, 3, 0.5f, &seed);
   o.vec_n = plane_make(c->n, 1, c->batch, 1, 5, 0.25f, &seed);
@@ -109,7 +109,7 @@ static void solve(const call *c, const sgemm_plan *plan, const char *name) {
   p.B = plane_upload(&o.B);
   p.C = plane_upload(&o.C);
   p.D = given(&o.D, c->apart);
-  p.E = given(&o.E, (reads & SGEMM__READS_e) != 0);
+  p.E = given(&o.E, (reads & SGEMM_READS_e) != 0);
   p.aux = given(&o.aux, c->stores_aux);
   p.vec_m = given(&o.vec_m, c->vectors & 1);
   p.vec_n = given(&o.vec_n, c->vectors & 2);
@@ -174,13 +174,13 @@ static call case_of(int i, int BM, int BN, int BK, int fused) {
   c.batch = i % 4 == 2 ? 2 : 1;
   c.alpha = 0x1p-6f;
   c.beta = i % 7 < 3 ? 2.0f : 0.0f;
-  c.vectors = reads & (SGEMM__READS_vec_m | SGEMM__READS_vec_n)
-                  ? (reads & SGEMM__READS_vec_m ? 1 : 0) | (reads & SGEMM__READS_vec_n ? 2 : 0)
-              : reads & SGEMM__READS_bias ? i / 2 % 4
-                                          : 0;
-  c.stores_aux = (reads & SGEMM__READS_aux) && i % 2 == 0;
+  c.vectors = reads & (SGEMM_READS_vec_m | SGEMM_READS_vec_n)
+                  ? (reads & SGEMM_READS_vec_m ? 1 : 0) | (reads & SGEMM_READS_vec_n ? 2 : 0)
+              : reads & SGEMM_READS_bias ? i / 2 % 4
+                                         : 0;
+  c.stores_aux = (reads & SGEMM_READS_aux) && i % 2 == 0;
   if (!fused && !c.apart)
-    c.apart = (reads & SGEMM__READS_c) != 0 || (c.in_device && c.beta != 0.0f);
+    c.apart = (reads & SGEMM_READS_c) != 0 || (c.in_device && c.beta != 0.0f);
   return c;
 }
 
@@ -449,6 +449,32 @@ Test(epilogues, functions, ANYWHERE) {
   machine_free(C);
 }
 
+/* Without products alpha does not count, in device memory either: C = beta * C, and +0 for beta = 0. */
+Test(epilogues, no_products, ANYWHERE) {
+  static const float alphas[] = {INFINITY, NAN, -1.0f};
+  float *alpha = (float *)machine_alloc(sizeof(float)), *C = (float *)machine_alloc(6 * sizeof(float)), c[6];
+  int i, j;
+  need_backend();
+  for (i = 0; i < 6; i++) {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 2, 3, 0);
+    const float old[6] = {1.0f, -2.0f, 3.0f, -4.0f, 5.0f, -0.0f};
+    machine_upload(alpha, &alphas[i / 2], sizeof(float));
+    machine_upload(C, old, sizeof old);
+    p.alpha_device = alpha;
+    p.beta = i % 2 ? 2.0f : 0.0f;
+    p.C = C;
+    cr_assert(sgemm_run(&p, NULL) == SGEMM_SUCCESS && machine_wait() == SGEMM_SUCCESS);
+    machine_download(c, C, sizeof c);
+    for (j = 0; j < 6; j++) {
+      const float want = i % 2 ? 2.0f * old[j] : 0.0f;
+      cr_assert(memcmp(&c[j], &want, sizeof want) == 0, "alpha %g, beta %g: %g in place of %g", (double)alphas[i / 2],
+                (double)p.beta, (double)c[j], (double)want);
+    }
+  }
+  machine_free(alpha);
+  machine_free(C);
+}
+
 /* Each argument of an epilogue that is wrong has its status, and D is untouched. */
 Test(epilogues, statuses, ANYWHERE) {
   float memory[64];
@@ -474,6 +500,12 @@ Test(epilogues, statuses, ANYWHERE) {
   BAD((p.epilogue = SGEMM_EPILOGUE_residual, p.batch = 2, p.stride_e = -1), SGEMM_ERROR_STRIDE_E);
   BAD((p.epilogue = SGEMM_EPILOGUE_gelu, p.aux = memory, p.ld_aux = 3), SGEMM_ERROR_LD_AUX);
   BAD((p.epilogue = SGEMM_EPILOGUE_gelu, p.aux = memory, p.batch = 2, p.stride_aux = 1), SGEMM_ERROR_STRIDE_AUX);
+  BAD((p.batch = 2, p.stride_vec_m = INT64_MAX), SGEMM_ERROR_TOO_LARGE);
+  BAD((p.batch = 2, p.stride_vec_n = INT64_MAX), SGEMM_ERROR_TOO_LARGE);
+  BAD((p.epilogue = SGEMM_EPILOGUE_residual, p.lde = INT64_MAX), SGEMM_ERROR_TOO_LARGE);
+  p = good;
+  p.lde = INT64_MAX; /* E is not read */
+  cr_assert(sgemm_check(&p) == SGEMM_SUCCESS);
   BAD((p.C = NULL, p.beta = 1.0f), SGEMM_ERROR_C);
 #if defined(TEST_PROJECT_ROWS)
   BAD((p.C = NULL, p.epilogue = SGEMM_EPILOGUE_masked), SGEMM_ERROR_C);

@@ -165,6 +165,10 @@ units_in_cpp() {
 units_in_cuda() {
   nvcc -x cu -DUNIT=from_cpp -I"$root" -c unit.c -o from_cu.o && nvcc main.o from_c.o from_cu.o nvcc.o -o units_cuda
 }
+# A header of the program may include sgemm.h before its source defines SGEMM_IMPLEMENTATION.
+printf '#include "sgemm.h"\n#define SGEMM_IMPLEMENTATION\n#include "sgemm.h"\n' > late.c
+implementation_after_header() { gcc -std=c11 -DSGEMM_HOST_ONLY=1 -I"$root" -c late.c && [[ $(nm late.o) == *' T sgemm_run_plan'* ]]; }
+check "the implementation after the header" implementation_after_header
 check "one implementation, units in C and C++: link" units_in_cpp
 check "one implementation, units in C and C++: run" ./units
 with nvcc check "one implementation, units in C and CUDA: link" units_in_cuda

@@ -586,7 +586,7 @@ Test(selection, finds_the_lowest_estimate) {
           sgemm__decide_repack(&plan, &q.args, p.workspace_bytes);
           if (sgemm_plan_workspace(&plan, &p) > p.workspace_bytes)
             continue;
-          cr_assert(bounds.least <= bounds.kinds[kind] && bounds.kinds[kind] < sgemm__bound_limit(&above, &q) &&
+          cr_assert(bounds.lowest <= bounds.kinds[kind] && bounds.kinds[kind] < sgemm__bound_limit(&above, &q) &&
                         sgemm__may_take_less(sgemm__without_power(above.cost, q.power), &plan, &r, &q, &sgemm__h200),
                     "shape %d, %s, plan %d", i, r.v->name, number);
           if (cost < lowest)
@@ -964,6 +964,43 @@ Test(selection, recent_plans) {
     cr_assert(differ[change] > 0 || change == 8, "change %d changes no plan", change);
 }
 
+/* The plans of two devices that differ in the largest cluster that they run alone. */
+Test(selection, recent_plans_of_devices) {
+  sgemm_device devices[2] = {h200(), h200()};
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 32, 32, 8192);
+  sgemm_plan wanted[2], kept;
+  int i;
+  set_compiled(SGEMM_STAGE_ANY);
+  set_addresses(&p, 0);
+  devices[1].cluster_limit = 0;
+  for (i = 0; i < 2; i++) {
+    wanted[i] = sgemm_select(&p, SGEMM_STAGE_ANY, &devices[i]);
+    kept = sgemm__recent_select(&p, SGEMM_STAGE_ANY, &devices[i]);
+    cr_assert(same_plan(&kept, &wanted[i]), "device %d", i);
+  }
+  cr_assert(wanted[0].cluster_k == 16 && wanted[1].cluster_k == 8, "%d and %d", wanted[0].cluster_k,
+            wanted[1].cluster_k);
+}
+
+/* Calls without results get a strict plan, in the tensor modes too, with any workspace. */
+Test(selection, no_results) {
+  static const int64_t bytes[] = {0, 1 << 20, 16 << 20, INT64_MAX};
+  const sgemm_device d = h200();
+  int i;
+  set_compiled(SGEMM_STAGE_ANY);
+  for (i = 0; i < 3 * 3 * 4; i++) {
+    const int none = i % 3;
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, none == 0 ? 0 : 4096, none == 1 ? 0 : 4096, 4096);
+    sgemm_plan plan;
+    set_addresses(&p, bytes[i / 9]);
+    p.mode = i / 3 % 3 == 0 ? SGEMM_STRICT : i / 3 % 3 == 1 ? SGEMM_TENSOR : SGEMM_TENSOR_FULL;
+    p.batch = none == 2 ? 0 : 64;
+    p.stride_a = p.stride_b = 0;
+    plan = sgemm_select(&p, SGEMM_STAGE_ANY, &d);
+    cr_assert(plan.variant != SGEMM_VARIANT_NONE && plan.tensor == SGEMM_TENSOR_VARIANT_NONE, "call %d", i);
+  }
+}
+
 /* An epilogue with each combination of what the selection reads of it. The sizes in strict fp32 are some for which the
    epilogue changes the variant. */
 enum { EPILOGUE_CALLS = SGEMM_EPILOGUE_COUNT * 3 * 512 };
@@ -1287,6 +1324,17 @@ Test(selection, descriptions) {
               "; strict fp32, because the workspace is smaller than that of sgemm_workspace_query()");
   plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
   expect_line(&plan, &small, &d, "", "; strict fp32, because strict fp32 is estimated to be as fast");
+  small.k = 127;
+  plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
+  expect_line(&plan, &small, &d, "", "; strict fp32, because k is below 128");
+  small.mode = SGEMM_TENSOR_FULL;
+  small.k = 63;
+  plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
+  expect_line(&plan, &small, &d, "", "; strict fp32, because k is below 64");
+  small.alpha = 0.0f;
+  expect_line(&plan, &small, &d, "", "; strict fp32, because there are no products");
+  small.alpha = 1.0f;
+  small.k = 256;
   p.workspace_bytes = INT64_MAX;
   p.epilogue = SGEMM_EPILOGUE_bias;
   p.beta_device = p.A;
@@ -1299,7 +1347,9 @@ Test(selection, descriptions) {
   small.mode = SGEMM_STRICT;
   expect_line(&plan, &small, &d, "", " us");
   plan.variant = SGEMM_VARIANT_NONE;
-  expect_line(&plan, &small, &d, "no plan fits: ", "could not be allocated");
+  expect_line(&plan, &small, &d, "no plan of this stage", " stage");
+  set_compiled(SGEMM_STAGE_tma);
+  expect_line(&plan, &small, &d, "no plan fits: ", sgemm_status_string(SGEMM_ERROR_PLAN));
 }
 
 /* The estimate of the selected plan is the lowest among the plans of its variants, and grows with the sizes. With k of

@@ -89,7 +89,7 @@ static inline double epilogue_reference(int epilogue, epilogue_values *v) {
    2 ulp of their magnitudes. Derivatives cross 0 between terms of the size of `sum`. */
 static inline double epilogue_rounding(int epilogue, const epilogue_values *v, double want) {
   const double terms = fabs(v->sum) * (2.0 + fabs(v->e)) + fabs(v->c) + fabs(v->vec_m) + fabs(v->vec_n) + fabs(v->e);
-  const uint32_t summed = SGEMM__READS_e | SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_c;
+  const uint32_t summed = SGEMM_READS_e | SGEMM_READS_vec_m | SGEMM_READS_vec_n | SGEMM_READS_c;
   const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)epilogue);
   return 4.0 * 0x1p-23 * fabs(want) + (reads & summed ? 2.0 * 0x1p-23 * terms : 0.0) + 0x1p-120;
 }

@@ -103,7 +103,7 @@ static int open_fusions(data *d, int with_aux) {
 
 /* 1 if an epilogue stores aux. */
 static int stores_aux(const data *d, int epilogue) {
-  return d->f.aux != NULL && (sgemm_epilogue_reads((sgemm_epilogue)epilogue) & SGEMM__READS_aux) != 0;
+  return d->f.aux != NULL && (sgemm_epilogue_reads((sgemm_epilogue)epilogue) & SGEMM_READS_aux) != 0;
 }
 
 /* Adds the operands of a subject's fusion to its params for set number `set`. A bias is along n. An epilogue that reads
@@ -118,14 +118,14 @@ static void add_fusion(sgemm_params *p, subject s, const data *d, int set) {
     return;
   p->epilogue = fusion_of(s);
   reads = sgemm_epilogue_reads((sgemm_epilogue)p->epilogue);
-  if (reads & SGEMM__READS_c) {
+  if (reads & SGEMM_READS_c) {
     p->D = p->C;
     p->C = d->f.E + at;
   }
-  p->E = reads & SGEMM__READS_e ? d->f.E + at : NULL;
+  p->E = reads & SGEMM_READS_e ? d->f.E + at : NULL;
   p->aux = stores_aux(d, p->epilogue) ? d->f.aux + at : NULL;
-  p->vec_m = reads & SGEMM__READS_vec_m ? d->f.vec_m : NULL;
-  p->vec_n = reads & (SGEMM__READS_vec_n | SGEMM__READS_bias) ? d->f.vec_n : NULL;
+  p->vec_m = reads & SGEMM_READS_vec_m ? d->f.vec_m : NULL;
+  p->vec_n = reads & (SGEMM_READS_vec_n | SGEMM_READS_bias) ? d->f.vec_n : NULL;
   p->s = clamp_s;
   p->t = clamp_t;
 }
@@ -167,11 +167,11 @@ static double over_bound(double got, double want, double bound) {
 static epilogue_values values_at(uint32_t reads, int64_t i, int64_t j, int64_t element) {
   const double e = (double)matrices_number(SEED_E, (uint64_t)element);
   epilogue_values v = {0};
-  v.vec_m = reads & SGEMM__READS_vec_m ? (double)matrices_number(SEED_M, (uint64_t)i) : 0.0;
-  v.vec_n = reads & (SGEMM__READS_vec_n | SGEMM__READS_bias) ? (double)matrices_number(SEED_N, (uint64_t)j) : 0.0;
+  v.vec_m = reads & SGEMM_READS_vec_m ? (double)matrices_number(SEED_M, (uint64_t)i) : 0.0;
+  v.vec_n = reads & (SGEMM_READS_vec_n | SGEMM_READS_bias) ? (double)matrices_number(SEED_N, (uint64_t)j) : 0.0;
   v.bias = v.vec_m + v.vec_n;
-  v.c = reads & SGEMM__READS_c ? e : 0.0;
-  v.e = reads & SGEMM__READS_e ? e : 0.0;
+  v.c = reads & SGEMM_READS_c ? e : 0.0;
+  v.e = reads & SGEMM_READS_e ? e : 0.0;
   v.row = i;
   v.col = j;
   v.s = (double)clamp_s;

@@ -51,8 +51,8 @@ int sgemm_adapter__is_on(const char *variable) {
 
 const char *sgemm_adapter__file_of(const char *variable) {
   const char *value = value_of(variable);
-  return sgemm_adapter__is_on(variable) && strcmp(value, "1") != 0 ? strdup(value)
-                                                                   : NULL; /* the program may change it */
+  /* A copy, because the program may change its environment. */
+  return sgemm_adapter__is_on(variable) && strcmp(value, "1") != 0 ? strdup(value) : NULL;
 }
 
 void sgemm_adapter__write(const char *adapter, const char *file, const char *report, size_t size) {

@@ -108,12 +108,11 @@ static int is_no_code(sgemm_status status) {
   return error == 35 || error == 98 || error == 209 || error == 222;
 }
 
-/* 1 if cuBLAS can compute the call after sgemm returned this error: C has its old values, or they do not count. An
-   error of the CUDA runtime, and SGEMM_ERROR_GRID of a tensor mode, can follow a launch that wrote C. */
+/* 1 if cuBLAS can compute the call after sgemm returned this error: C has its old values, or they do not count. Only
+   an error of the CUDA runtime can follow a launch that wrote C. */
 static int can_fall_back(sgemm_status status, const sgemm_cublas__call *call) {
   return *(const float *)call->beta == 0.0f || is_no_code(status) || status == SGEMM_ERROR_NOT_COMPILED ||
-         status == SGEMM_ERROR_PLAN || status == SGEMM_ERROR_WORKSPACE ||
-         (status == SGEMM_ERROR_GRID && call->p.mode == SGEMM_STRICT);
+         status == SGEMM_ERROR_PLAN || status == SGEMM_ERROR_WORKSPACE || status == SGEMM_ERROR_GRID;
 }
 
 sgemm_status sgemm_cublas__compute(const sgemm_cublas__call *call, float *C) {

@@ -10,10 +10,10 @@
 enum { ENTRIES = 4096, PROBES = 64 };                     /* entries; entries that a call may be in */
 enum { CANDIDATES = 8 };                                  /* see docs/notebook/selection.md, "Timed candidates" */
 enum { EMPTY, CLAIMED, UNTUNED, TUNING, READY, REFUSED }; /* of an entry; from UNTUNED on it has its key */
-enum { WORDS = 24 };
+enum { WORDS = 29 };
 
-/* What the fastest plan depends on: all params but the numbers and the addresses of which only the alignment counts,
-   and the device. */
+/* What the fastest plan depends on: sizes, leading dimensions, strides, ops, mode, epilogue and workspace, the
+   alignment of A and B, whether alpha and beta are 0, and the properties of the device that sgemm_select() reads. */
 typedef struct key {
   int64_t words[WORDS];
 } key;
@@ -49,8 +49,13 @@ static key key_of(const sgemm_params *p, const sgemm_device *d) {
                   p->epilogue,
                   (p->vec_m != NULL) + 2 * (p->vec_n != NULL),
                   d->multiprocessors,
+                  d->lanes,
                   d->clock_mhz,
-                  10 * d->code_arch + d->has_sm90a_code}};
+                  10 * d->code_arch + d->has_sm90a_code,
+                  d->shared_per_block,
+                  d->cluster_limit,
+                  d->l2_bytes,
+                  (int64_t)(1e3 * d->bandwidth_gbs)}};
   return k;
 }
 

@@ -144,7 +144,7 @@ SGEMM__DEVICE void sgemm__evaluate_vector(const sgemm__args *p, int number, uint
                                           const sgemm__scalars *scalars, int width, const sgemm__result_vector *at,
                                           const float *sums, float *result, float *aux) {
   const sgemm__epilogue_args *e = &p->epilogue;
-  const uint32_t vectors = SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_bias;
+  const uint32_t vectors = SGEMM_READS_vec_m | SGEMM_READS_vec_n | SGEMM_READS_bias;
   const float alpha = scalars->alpha, beta = scalars->beta;
   const float zero = beta != 0.0f ? -0.0f : 0.0f; /* the scaled sum for alpha = 0 in device memory */
   sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
@@ -152,9 +152,9 @@ SGEMM__DEVICE void sgemm__evaluate_vector(const sgemm__args *p, int number, uint
   int v;
   values.row = e->row + at->row;
   values.col = e->col + at->col;
-  if (beta != 0.0f || (reads & SGEMM__READS_c))
+  if (beta != 0.0f || (reads & SGEMM_READS_c))
     sgemm__load_values(values.c, e->C + at->matrix * e->stride_c + at->row * e->ldc + at->col, width, at->exist);
-  if (reads & SGEMM__READS_e)
+  if (reads & SGEMM_READS_e)
     sgemm__load_values(values.e, e->E + at->matrix * e->stride_e + at->row * e->lde + at->col, width, at->exist);
   if ((reads & vectors) && (e->vec_m != NULL || e->vec_n != NULL))
     sgemm__load_biases(e, width, at, &values);

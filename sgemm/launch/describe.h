@@ -63,6 +63,10 @@ static inline const char *sgemm__why_strict(const sgemm_plan *plan, const sgemm_
     possible |= sgemm__tensor_possible(sgemm__tensor_variant_get((sgemm_tensor_variant)i), device);
   if (!possible)
     return "the device or its code has no tensor-core variant";
+  if (args.k == 0)
+    return "there are no products";
+  if (p->k < sgemm__tensor_min_k(p))
+    return p->mode == SGEMM_TENSOR ? "k is below 128" : "k is below 64";
   if (!sgemm__suits_tensor(&args))
     return "tensor cores overwrite the C that the epilogue reads; with D apart from C they do not";
   unlimited.workspace_bytes = INT64_MAX;
@@ -81,7 +85,9 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
   sgemm__text t = {text, size, 0};
   int launches;
   if (v == NULL) {
-    SGEMM__APPEND(&t, "no plan fits: %s", sgemm_status_string(sgemm__why_no_plan(SGEMM_STAGE_ANY, p, device)));
+    const int other = sgemm_select(p, SGEMM_STAGE_ANY, device).variant != SGEMM_VARIANT_NONE; /* of a stage that fits */
+    SGEMM__APPEND(&t, "no plan%s%s", other ? " of this stage" : " fits: ",
+                  other ? "" : sgemm_status_string(sgemm__why_no_plan(SGEMM_STAGE_ANY, p, device)));
     return (int)t.length;
   }
   if (p->epilogue != SGEMM_EPILOGUE_none)

@@ -1,6 +1,7 @@
 /* sgemm/launch/device.h: the functions of a device that the launch sequences call. sgemm/launch/device_cuda.h
    implements them with the CUDA runtime, sgemm/launch/device_cpu.h on the CPU model. sgemm/launch/device_none.h has no
-   device. */
+   device. Each of the three also defines the functions that sgemm/launch/tune.h declares, and four calls of sgemm.h:
+   sgemm_device_query(), sgemm_kernel_resources(), sgemm_error_string() and sgemm_release_workspaces(). */
 #ifndef SGEMM_LAUNCH_DEVICE_H
 #define SGEMM_LAUNCH_DEVICE_H
 

@@ -82,7 +82,7 @@ static void sgemm__read_cluster_limit(sgemm_device *out) {
   attribute.val.clusterDim.x = SGEMM__CLUSTER_LIMIT;
   attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
   config.gridDim = dim3(SGEMM__CLUSTER_LIMIT);
-  config.blockDim = dim3((unsigned)v->threads);
+  config.blockDim = dim3((unsigned)sgemm_variant_threads(v, out));
   config.dynamicSmemBytes = (size_t)v->shared;
   config.stream = NULL;
   config.attrs = &attribute;

@@ -11,7 +11,7 @@
 #define SGEMM__THREAD_LOCAL _Thread_local
 #endif
 
-enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 31 };
+enum { SGEMM__RECENT_PLANS = 32, SGEMM__KEY_WORDS = 32 };
 
 /* All that sgemm_select() depends on. Only the alignment of an address counts, or whether it is NULL, and whether alpha
    and beta are 0. The device's bandwidth is in MB/s. */
@@ -58,6 +58,7 @@ static inline sgemm__plan_key sgemm__plan_key_of(const sgemm_params *p, sgemm_st
                                 d->clock_mhz,
                                 10 * d->code_arch + (d->has_sm90a_code != 0),
                                 d->shared_per_block,
+                                d->cluster_limit,
                                 d->l2_bytes,
                                 (int64_t)(1e3 * d->bandwidth_gbs)}};
   return key;

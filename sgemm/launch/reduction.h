@@ -17,7 +17,7 @@ static inline sgemm__reduction_args sgemm__reduction_args_of(const sgemm__reduct
   args.gemm.m = t->rows;
   args.gemm.n = t->cols;
   args.gemm.batch = t->matrices;
-  args.gemm.C = (float *)(memory + s->partial_bytes + s->prepared_bytes);
+  args.gemm.C = memory == NULL ? NULL : (float *)(memory + s->partial_bytes + s->prepared_bytes);
   args.gemm.ldc = s->ld;
   args.gemm.stride_c = t->rows * s->ld;
   sgemm__move_epilogue(&args.gemm.epilogue, t->matrix, t->row, t->col);

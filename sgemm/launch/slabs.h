@@ -27,7 +27,9 @@ typedef struct sgemm__slabs {
 } sgemm__slabs;
 
 enum {
-  SGEMM__REDUCTION_LIMIT = 63 << 20, /* bytes of workspace that a call asks for, for each SGEMM__REDUCTION_K of k */
+  SGEMM__REDUCTION_LIMIT =
+      63 << 20, /* bytes of workspace that a call asks for, for each SGEMM__REDUCTION_K of k: below the
+                                        64 MiB of sgemm_reduction_workspace_query() */
   SGEMM__REDUCTION_K = 1024,
   SGEMM__PARTIAL_LIMIT = 1 << 18, /* partial values, if more rows could have them */
   SGEMM__PART_STEPS = 4,          /* vectors that a thread reduces, at least, if there are several parts */
@@ -109,7 +111,10 @@ static inline int sgemm__lay_out_slabs(sgemm__slabs *s, const sgemm__reduction *
   s->partial_bytes = sgemm__align256(12 * s->partials);
   s->sum_bytes = sgemm__align256(4 * s->rows * s->ld * s->matrices);
   s->prepares_b = c->mode != SGEMM_STRICT && a->k > 0 && count_m > 1 && sgemm_tensor_compiled();
-  s->prepared_bytes = s->prepares_b ? sgemm__align256(sgemm_prepared_bytes(&p, 'B')) : 0;
+  s->prepared_bytes = s->prepares_b ? sgemm_prepared_bytes(&p, 'B') : 0;
+  if (s->prepared_bytes == INT64_MAX)
+    return 0;
+  s->prepared_bytes = sgemm__align256(s->prepared_bytes);
   p.workspace_bytes = limit - s->partial_bytes - s->prepared_bytes - s->sum_bytes;
   if (p.workspace_bytes < 0)
     return 0;

@@ -97,7 +97,10 @@ static inline int sgemm__lay_out_tiles(sgemm__slabs *s, const sgemm__reduction *
   s->partials = count_n > 1 ? (s->block_rows < a->m ? s->block_rows : a->m) : 0;
   s->partial_bytes = sgemm__align256(8 * s->partials);
   s->prepares_b = tensor != NULL && count_m > 1;
-  s->prepared_bytes = s->prepares_b ? sgemm__align256(sgemm_prepared_bytes(&p, 'B')) : 0;
+  s->prepared_bytes = s->prepares_b ? sgemm_prepared_bytes(&p, 'B') : 0;
+  if (s->prepared_bytes == INT64_MAX)
+    return 0;
+  s->prepared_bytes = sgemm__align256(s->prepared_bytes);
   p.prepared_b = s->prepares_b ? &s->ld : NULL; /* not read: any address that is not NULL */
   strict.gemm = sgemm__args_of(&p);
   s->plan_bytes = 0;
@@ -157,21 +160,21 @@ static inline void sgemm__consider_columns(sgemm__slabs *best, const sgemm__slab
   const sgemm_plan plan = sgemm__tile_plan(c);
   const int64_t m = c->whole.m, tiles_n = sgemm__ceil_div(like->cols, sgemm__tile_columns(&plan));
   const int64_t wave = device->multiprocessors; /* tensor-core tiles; of tma two blocks run on an SM */
-  int64_t least = 1, beyond = sgemm__ceil_div(m, TILE) + 1, tiles;
+  int64_t fits = 1, too_many = sgemm__ceil_div(m, TILE) + 1, tiles;
   sgemm__slabs s = *like;
   if (!sgemm__rows_fit(&s, c, device, TILE, limit))
     return;
-  while (beyond - least > 1) {
-    const int64_t middle = least + (beyond - least) / 2;
+  while (too_many - fits > 1) {
+    const int64_t middle = fits + (too_many - fits) / 2;
     if (sgemm__rows_fit(&s, c, device, middle * TILE, limit))
-      least = middle;
+      fits = middle;
     else
-      beyond = middle;
+      too_many = middle;
   }
-  tiles = sgemm__max(1, least * tiles_n / wave * wave / tiles_n);
-  sgemm__consider_tiles(best, like, c, device, least * TILE, limit);
+  tiles = sgemm__max(1, fits * tiles_n / wave * wave / tiles_n);
+  sgemm__consider_tiles(best, like, c, device, fits * TILE, limit);
   sgemm__consider_tiles(best, like, c, device, tiles * TILE, limit);
-  tiles = sgemm__ceil_div(sgemm__ceil_div(m, sgemm__ceil_div(m, least * TILE)), TILE);
+  tiles = sgemm__ceil_div(sgemm__ceil_div(m, sgemm__ceil_div(m, fits * TILE)), TILE);
   sgemm__consider_tiles(best, like, c, device, tiles * TILE, limit);
 }
 

@@ -2,6 +2,22 @@
 #ifndef SGEMM_LAUNCH_TUNE_H
 #define SGEMM_LAUNCH_TUNE_H
 
+/* ---- What sgemm_tune() needs of a device (sgemm/launch/device.h) ------------------------------------------------- */
+
+/* Sets bytes of device memory to 0 in stream order. */
+static sgemm_status sgemm__set_zeros(void *memory, int64_t bytes, sgemm_stream stream);
+
+/* A device defines sgemm__timer, sgemm__sample and SGEMM__SAMPLE_RUNS. A timer has a stream of its own,
+   `timer->stream`, whose work follows that of the caller's stream. What is launched there between begin and end is a
+   sample of `sample->runs` runs, at most SGEMM__SAMPLE_RUNS. sgemm__time_sample() runs it once, waits, and writes the
+   time of a run to *us. After an error of sgemm__open_timer() or sgemm__end_sample() there is nothing to close. */
+static sgemm_status sgemm__open_timer(sgemm__timer *timer, sgemm_stream stream);
+static sgemm_status sgemm__begin_sample(sgemm__timer *timer);
+static sgemm_status sgemm__end_sample(sgemm__timer *timer, sgemm__sample *sample);
+static sgemm_status sgemm__time_sample(sgemm__timer *timer, sgemm__sample *sample, double *us);
+static void sgemm__close_sample(sgemm__sample *sample);
+static void sgemm__close_timer(sgemm__timer *timer);
+
 /* ---- Candidates -------------------------------------------------------------------------------------------------- */
 
 int sgemm_candidates(const sgemm_params *p, const sgemm_device *device, sgemm_plan *plans, double *microseconds,

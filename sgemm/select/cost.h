@@ -17,7 +17,7 @@
 #define SGEMM__COST_POWER_L2 0.17       /* power bound: time of a byte loaded by an SM, in the same unit (power.md) */
 #define SGEMM__COST_SMALLER_BOUND 0.06  /* fraction of the smaller of two bounds that adds to the larger (power.md) */
 
-#define SGEMM__COST_NEVER 1e150 /* clocks of what no plan can do; the square is a finite double */
+#define SGEMM__COST_INFINITY 1e150 /* clocks of what no plan can do; the square is a finite double */
 
 /* x rounded up, for x >= 0. A fraction of up to 1e-9 is a rounding error of x and does not count. From 2^23 on, where
    doubles are farther apart than that, the result may be too large by 1. The code has no branch, because one would be
@@ -49,7 +49,7 @@ typedef struct sgemm__problem {
   int a_state, b_state;  /* states of the operands */
   double pack_a, pack_b; /* elements of A, and of B, that packing writes */
   double fixed[2];       /* clocks of every plan besides those of SMs and memory, at least: without tma, and with it;
-                            SGEMM__COST_NEVER where a plan of tma has to pack an operand without workspace */
+                            SGEMM__COST_INFINITY where a plan of tma has to pack an operand without workspace */
   double sms, per_sm;    /* SMs of the device; 1 / sms */
   double idle, gpcs;     /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
   int has_workspace;     /* 1: the call has workspace, so that a second kernel can sum partial results */
@@ -64,8 +64,9 @@ typedef struct sgemm__problem {
   double share;       /* matrices of the batch for each SM */
   double partition;   /* clocks of a split-K partition, which is stored and loaded */
   double tile_result; /* clocks for each result of a stream-K partial tile, which is stored and loaded */
-  double second[2];   /* clocks of the second kernel of split-K, and of stream-K; SGEMM__COST_NEVER without workspace */
-  double per_k;       /* 1 / k; 1 if k is 0 */
+  double
+      second[2]; /* clocks of the second kernel of split-K, and of stream-K; SGEMM__COST_INFINITY without workspace */
+  double per_k;  /* 1 / k; 1 if k is 0 */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -123,10 +124,10 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   must_pack = (sgemm__must_repack(a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(a, 1) ? q.pack_b : 0.0);
   q.fixed[0] = c->launch;
   q.fixed[1] = must_pack > 0.0 && !q.has_workspace
-                   ? SGEMM__COST_NEVER
+                   ? SGEMM__COST_INFINITY
                    : c->launch + c->persistent + sgemm__pack_cost(must_pack, q.dram_byte, c);
-  q.second[0] = q.has_workspace ? c->split_k : SGEMM__COST_NEVER;
-  q.second[1] = q.has_workspace ? c->stream_k : SGEMM__COST_NEVER;
+  q.second[0] = q.has_workspace ? c->split_k : SGEMM__COST_INFINITY;
+  q.second[1] = q.has_workspace ? c->stream_k : SGEMM__COST_INFINITY;
   q.per_k = 1.0 / sgemm__larger(q.k, 1.0);
   return q;
 }
@@ -256,7 +257,7 @@ enum { SGEMM__WHOLE_K, SGEMM__SUMMED_K, SGEMM__CLUSTER_K, SGEMM__PLAN_KINDS };
    Square roots of sums of squares would take more time than the sums. */
 typedef struct sgemm__bounds {
   double kinds[SGEMM__PLAN_KINDS]; /* of each kind of plans */
-  double least;                    /* the lowest of them */
+  double lowest;                   /* the lowest of them */
 } sgemm__bounds;
 
 /* What the bounds of all kinds need of a variant: tiles for each SM, and fields of sgemm__candidate. */
@@ -291,21 +292,21 @@ static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const s
   w.memory2 = loads * loads + q->dram2;
   work = (w.tile + own->block) * sgemm__ceil(w.on_sm);
   wait = w.arrival + w.wave + more;
-  b.kinds[SGEMM__WHOLE_K] = b.least = work * work + wait * wait + w.memory2;
-  b.kinds[SGEMM__SUMMED_K] = b.kinds[SGEMM__CLUSTER_K] = SGEMM__COST_NEVER * SGEMM__COST_NEVER;
+  b.kinds[SGEMM__WHOLE_K] = b.lowest = work * work + wait * wait + w.memory2;
+  b.kinds[SGEMM__SUMMED_K] = b.kinds[SGEMM__CLUSTER_K] = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY;
   if (q->k < 2.0 * t->block_k)
     return b;
   if (t->can_split_k) {
     const double sum = more + q->second[t->uses_tma] + 2.0 * sgemm__partial_cost(t, q);
     const double least = t->uses_tma ? 0.0 : sgemm__larger(1.0 / (double)SGEMM__SPLIT_K_LIMIT, part);
     b.kinds[SGEMM__SUMMED_K] = sgemm__divided_bound(sum, least, t->uses_tma ? 0.0 : own->block, &w);
-    b.least = sgemm__smaller(b.least, b.kinds[SGEMM__SUMMED_K]);
+    b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__SUMMED_K]);
   }
   if (t->cluster_split_k) {
     const double sum = more + sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block;
     const double least = sgemm__larger(q->per_cluster, part);
     b.kinds[SGEMM__CLUSTER_K] = sgemm__divided_bound(sum, least, own->block, &w);
-    b.least = sgemm__smaller(b.least, b.kinds[SGEMM__CLUSTER_K]);
+    b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__CLUSTER_K]);
   }
   return b;
 }

@@ -42,7 +42,7 @@ static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, con
 static inline int sgemm__can_apply_after(const sgemm__args *args) {
   const sgemm__epilogue_args *e = &args->epilogue;
   return !sgemm__epilogue_reads_c(args) || e->C != args->C ||
-         (e->beta == NULL && e->alpha == NULL && !(e->reads & SGEMM__READS_c));
+         (e->beta == NULL && e->alpha == NULL && !(e->reads & SGEMM_READS_c));
 }
 
 /* 1 if a tensor plan can apply the epilogue of the call. */
@@ -198,7 +198,7 @@ typedef struct sgemm__choices {
 /* Sets the compiled variants of a stage and their bounds. preferred: those alone that the device prefers. */
 static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int preferred, int code_arch,
                                        const sgemm__problem *q) {
-  double least = SGEMM__COST_NEVER * SGEMM__COST_NEVER;
+  double bound = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY; /* the lowest so far */
   int count = 0, lowest = 0, i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
@@ -207,8 +207,8 @@ static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int
         !sgemm_compiled(variant))
       continue;
     c->bounds[count] = sgemm__bounds_of(t, sgemm__calibration_of(variant), q, &sgemm__h200);
-    lowest = c->bounds[count].least < least ? count : lowest; /* without a branch, which would be mispredicted */
-    least = sgemm__smaller(c->bounds[count].least, least);
+    lowest = c->bounds[count].lowest < bound ? count : lowest; /* without a branch, which would be mispredicted */
+    bound = sgemm__smaller(c->bounds[count].lowest, bound);
     c->variants[count++] = variant;
   }
   c->count = count;
@@ -217,7 +217,7 @@ static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int
 
 static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
                                                const sgemm__problem *q) {
-  sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), SGEMM__COST_NEVER};
+  sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), SGEMM__COST_INFINITY};
   sgemm__choices c;
   int preferred;
   /* For SGEMM_STAGE_ANY all variants are considered if no preferred one fits. */
@@ -228,9 +228,9 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
     for (i = c.lowest; i < c.count; i = next) {
       double limit;
       sgemm__consider_variant(c.variants[i], &c.bounds[i], p, device, q, &best);
-      c.bounds[i].least = SGEMM__COST_NEVER * SGEMM__COST_NEVER; /* it is not considered again */
+      c.bounds[i].lowest = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY; /* it is not considered again */
       limit = sgemm__bound_limit(&best, q);
-      while (next < c.count && c.bounds[next].least >= limit)
+      while (next < c.count && c.bounds[next].lowest >= limit)
         next++;
     }
   }
@@ -336,10 +336,12 @@ static inline sgemm_format sgemm__format_of(const sgemm_params *p) {
    the estimate from making a tensor mode slower than strict fp32. */
 #define SGEMM__TENSOR_MARGIN 0.85
 
+/* The shortest k that tensor cores compute: for a shorter one the split costs more than it saves. */
+static inline int sgemm__tensor_min_k(const sgemm_params *p) { return p->mode == SGEMM_TENSOR ? 128 : 64; }
+
 /* 1 if the call may run on tensor cores at all. */
 static inline int sgemm__may_use_tensor(const sgemm_params *p, const sgemm__problem *q) {
-  enum { FP16_MIN_K = 128, BF16_MIN_K = 64 };
-  return p->mode != SGEMM_STRICT && p->k >= (p->mode == SGEMM_TENSOR ? FP16_MIN_K : BF16_MIN_K) && q->args.k > 0 &&
+  return p->mode != SGEMM_STRICT && p->k >= sgemm__tensor_min_k(p) && q->args.k > 0 && !sgemm__is_noop(p) &&
          sgemm_tensor_compiled() && sgemm__suits_tensor(&q->args);
 }
 

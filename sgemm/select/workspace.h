@@ -17,7 +17,7 @@ static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
   e->vec_n = swap ? p->vec_m : p->vec_n;
   e->stride_vec_m = swap ? p->stride_vec_n : p->stride_vec_m;
   e->stride_vec_n = swap ? p->stride_vec_m : p->stride_vec_n;
-  e->alpha = p->alpha_device;
+  e->alpha = a->k > 0 ? p->alpha_device : NULL; /* without products the alpha of the args holds */
   e->beta = p->beta_device;
   e->aux = p->aux;
   e->ld_aux = p->ld_aux;
@@ -39,11 +39,16 @@ static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
 static inline void sgemm__move_epilogue(sgemm__epilogue_args *e, int64_t matrix, int64_t row, int64_t col) {
   e->row += row;
   e->col += col;
-  e->C += e->C != NULL ? matrix * e->stride_c + row * e->ldc + col : 0;
-  e->E += e->E != NULL ? matrix * e->stride_e + row * e->lde + col : 0;
-  e->aux += e->aux != NULL ? matrix * e->stride_aux + row * e->ld_aux + col : 0;
-  e->vec_m += e->vec_m != NULL ? matrix * e->stride_vec_m + row : 0;
-  e->vec_n += e->vec_n != NULL ? matrix * e->stride_vec_n + col : 0;
+  if (e->C != NULL)
+    e->C += matrix * e->stride_c + row * e->ldc + col;
+  if (e->E != NULL)
+    e->E += matrix * e->stride_e + row * e->lde + col;
+  if (e->aux != NULL)
+    e->aux += matrix * e->stride_aux + row * e->ld_aux + col;
+  if (e->vec_m != NULL)
+    e->vec_m += matrix * e->stride_vec_m + row;
+  if (e->vec_n != NULL)
+    e->vec_n += matrix * e->stride_vec_n + col;
 }
 
 /* The args of params. A column-major product is the transpose of a row-major product, C' = op(B)' op(A)', so the
@@ -83,7 +88,7 @@ static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
 
 /* 1 if the epilogue reads C. */
 static inline int sgemm__epilogue_reads_c(const sgemm__args *args) {
-  return args->beta != 0.0f || args->epilogue.beta != NULL || (args->epilogue.reads & SGEMM__READS_c) != 0;
+  return args->beta != 0.0f || args->epilogue.beta != NULL || (args->epilogue.reads & SGEMM_READS_c) != 0;
 }
 
 /* 1 if a call has an epilogue that some kernels apply to results in registers. Its row is marked

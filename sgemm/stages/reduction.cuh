@@ -80,7 +80,7 @@ SGEMM__DEVICE void sgemm__reduce_vector(const sgemm__reduction_args *r, int numb
   sgemm__evaluate_vector(&r->gemm, number, reads, scalars, 4, at, sums, result, aux);
   if (r->D != NULL)
     sgemm__store_values(r->D + at->matrix * r->stride_d + at->row * r->ldd + at->col, result, 4, at->exist);
-  if (reads & SGEMM__READS_aux)
+  if (reads & SGEMM_READS_aux)
     sgemm__store_aux(&r->gemm, 4, at, aux);
   if (at->exist < 4) {
     SGEMM__UNROLL
@@ -218,7 +218,7 @@ SGEMM__DEVICE void sgemm__reduce_any_part(const sgemm__reduction_args *r, int nu
    alone, the scalars are on the host, and nothing is stored. reads: a literal. */
 SGEMM__DEVICE int sgemm__is_plain_reduction(const sgemm__reduction_args *r, uint32_t reads) {
   const sgemm__epilogue_args *e = &r->gemm.epilogue;
-  return !(reads & (SGEMM__READS_c | SGEMM__READS_e | SGEMM__READS_aux)) && r->D == NULL && e->alpha == NULL &&
+  return !(reads & (SGEMM_READS_c | SGEMM_READS_e | SGEMM_READS_aux)) && r->D == NULL && e->alpha == NULL &&
          e->beta == NULL && r->gemm.beta == 0.0f && r->gemm.n % 4 == 0 && (uintptr_t)e->vec_n % 16 == 0 &&
          e->stride_vec_n % 4 == 0;
 }
@@ -227,7 +227,7 @@ SGEMM__DEVICE int sgemm__is_plain_reduction(const sgemm__reduction_args *r, uint
 SGEMM__DEVICE void sgemm__reduce_plain_part(const sgemm__reduction_args *r, int number, uint32_t reads,
                                             const sgemm__part *t, sgemm__reduction_thread *own) {
   const sgemm__epilogue_args *e = &r->gemm.epilogue;
-  const uint32_t vectors = SGEMM__READS_vec_m | SGEMM__READS_vec_n | SGEMM__READS_bias;
+  const uint32_t vectors = SGEMM_READS_vec_m | SGEMM_READS_vec_n | SGEMM_READS_bias;
   const int has_m = (reads & vectors) && e->vec_m != NULL, has_n = (reads & vectors) && e->vec_n != NULL;
   /* Without a vector its address is any: it is not read. */
   const float *vec_m = has_m ? e->vec_m + t->matrix * e->stride_vec_m : r->gemm.C;
