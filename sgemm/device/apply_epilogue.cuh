@@ -32,6 +32,13 @@ typedef struct sgemm__epilogue_values {
   int col_major;    /* 1: the caller's matrices are column-major: its row is the column here */
 } sgemm__epilogue_values;
 
+/* Values of a call: its scalars, and zeros. col_major: 0 where no row of the table that runs there reads row or col. */
+SGEMM__DEVICE sgemm__epilogue_values sgemm__epilogue_values_of(const sgemm__epilogue_args *e, int col_major) {
+  const sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
+                                         {0.0f}, e->s,   e->t,   0,      0,      col_major};
+  return values;
+}
+
 /* r <- the expression of an epilogue for the first `width` of 4 elements. width is a literal. */
 #define SGEMM__VALUE(value) SGEMM__VALUE_##value
 #define SGEMM__VALUE_sum values->sum[v]
@@ -147,8 +154,7 @@ SGEMM__DEVICE void sgemm__evaluate_vector(const sgemm__args *p, int number, uint
   const uint32_t vectors = SGEMM_READS_vec_m | SGEMM_READS_vec_n | SGEMM_READS_bias;
   const float alpha = scalars->alpha, beta = scalars->beta;
   const float zero = beta != 0.0f ? -0.0f : 0.0f; /* the scaled sum for alpha = 0 in device memory */
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
-                                   {0.0f}, e->s,   e->t,   0,      0,      e->col_major};
+  sgemm__epilogue_values values = sgemm__epilogue_values_of(e, e->col_major);
   int v;
   values.row = e->row + at->row;
   values.col = e->col + at->col;
@@ -192,11 +198,8 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
    SGEMM__IN_REGISTERS_<name> is a bit of `kinds`. kinds, biases and count are literals. */
 SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int kinds, int biases, const float *bias,
                                                 int count, float *x) {
-  sgemm__epilogue_values of_call = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, 0.0f, 0.0f, 0, 0, 0},
-                         *values = &of_call;
+  sgemm__epilogue_values of_call = sgemm__epilogue_values_of(&p->epilogue, 0), *values = &of_call;
   int i, v;
-  values->s = p->epilogue.s;
-  values->t = p->epilogue.t;
   switch (p->epilogue.number) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \
   case SGEMM_EPILOGUE_##name:                                                                                          \

@@ -169,8 +169,8 @@ typedef struct sgemm__part_position {
   int row, col;      /* of the vector's first element in the slab */
   const float *from; /* the vector in the slab */
   int step;          /* i of the next vector minus i */
-  int down, right;   /* rows and columns from the vector to the next */
-  int64_t floats;    /* floats from the vector to the next */
+  int row_step, col_step; /* rows and columns from the vector to the next */
+  int64_t floats;         /* floats from the vector to the next */
 } sgemm__part_position;
 
 SGEMM__DEVICE sgemm__part_position sgemm__part_position_of(const sgemm__reduction_args *r, const sgemm__part *t,
@@ -181,9 +181,9 @@ SGEMM__DEVICE sgemm__part_position sgemm__part_position_of(const sgemm__reductio
   w.row = r->along_n ? (int)t->kept_index + own->row_group : w.i;
   w.col = r->along_n ? 4 * w.i : (int)t->kept_index + 4 * own->row_thread;
   w.step = r->along_n ? own->row_threads : own->row_groups;
-  w.down = r->along_n ? 0 : w.step;
-  w.right = r->along_n ? 4 * w.step : 0;
-  w.floats = r->along_n ? w.right : w.down * p->ldc;
+  w.row_step = r->along_n ? 0 : w.step;
+  w.col_step = r->along_n ? 4 * w.step : 0;
+  w.floats = r->along_n ? w.col_step : w.row_step * p->ldc;
   w.from = p->C + t->matrix * p->stride_c + w.row * p->ldc + w.col;
   w.end = w.row < (int)p->m && w.col < (int)p->n ? t->end : 0; /* none beyond the last row or column that is kept */
   return w;
@@ -201,7 +201,7 @@ SGEMM__DEVICE void sgemm__reduce_any_part(const sgemm__reduction_args *r, int nu
   if (w.i < w.end)
     sgemm__load_result4(sums, w.from);
   sgemm__converge();
-  for (; w.i < w.end; w.i += w.step, w.row += w.down, w.col += w.right) {
+  for (; w.i < w.end; w.i += w.step, w.row += w.row_step, w.col += w.col_step) {
     const sgemm__result_vector at = {t->matrix, w.row, w.col, sgemm__clip((int)p->n - w.col, 4)};
     w.from += w.floats;
     if (w.i + w.step < w.end)
@@ -232,15 +232,14 @@ SGEMM__DEVICE void sgemm__reduce_plain_part(const sgemm__reduction_args *r, int 
   /* Without a vector its address is any: it is not read. */
   const float *vec_m = has_m ? e->vec_m + t->matrix * e->stride_vec_m : r->gemm.C;
   const float *vec_n = has_n ? e->vec_n + t->matrix * e->stride_vec_n : r->gemm.C;
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f},
-                                   {0.0f}, e->s,   e->t,   0,      0,      e->col_major};
+  sgemm__epilogue_values values = sgemm__epilogue_values_of(e, e->col_major);
   sgemm__part_position w = sgemm__part_position_of(r, t, own);
   float next[4] = {0.0f}, along_m = 0.0f, along_n[4] = {0.0f}, result[4];
   int v;
   if (w.i < w.end)
     sgemm__load_result4(next, w.from);
   sgemm__converge();
-  for (; w.i < w.end; w.i += w.step, w.row += w.down, w.col += w.right) {
+  for (; w.i < w.end; w.i += w.step, w.row += w.row_step, w.col += w.col_step) {
     SGEMM__UNROLL
     for (v = 0; v < 4; v++)
       values.sum[v] = r->gemm.alpha * next[v];

@@ -32,7 +32,7 @@ SGEMM__DEVICE void sgemm__tensor_reduce_rows(const sgemm__args *p, int number, i
   const sgemm__epilogue_args *e = &p->epilogue;
   const float *vec_n = e->vec_n != NULL ? e->vec_n + own->col : NULL;
   const int left = sgemm__clip(p->n - own->col, COLUMNS); /* columns of the result from the thread's first one on */
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, e->s, e->t, 0, 0, 0};
+  sgemm__epilogue_values values = sgemm__epilogue_values_of(e, 0);
   float scale[WIDTH / 4], along_n[WIDTH / 4] = {0.0f}, x[WIDTH / 4];
   int from, g, h, j;
   SGEMM__UNROLL_BY(1)

@@ -142,9 +142,9 @@ SGEMM__DEVICE void sgemm__load_split_rows(const float *first, int64_t ld, int k_
     } else {
       SGEMM__UNROLL
       for (i = 0; i < 32; i++) {
-        const int down = k_major ? i / 4 : 0, right = k_major ? i % 4 * 32 : i * 4;
+        const int row_step = k_major ? i / 4 : 0, k_step = k_major ? i % 4 * 32 : i * 4;
         x[i] = 0.0f;
-        if ((int)(warp * 8) + row + down < rows && k + right < ks)
+        if ((int)(warp * 8) + row + row_step < rows && k + k_step < ks)
           x[i] = sgemm__load_global(from);
         from += i % 4 < 3 ? step : next_row;
       }

@@ -40,7 +40,7 @@ SGEMM__DEVICE void sgemm__reduce_lane_rows(const sgemm__args *p, int number, int
                                            const sgemm__lane_biases *biases, const float *acc, float *value,
                                            int *index) {
   const sgemm__epilogue_args *e = &p->epilogue;
-  sgemm__epilogue_values values = {{0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, {0.0f}, e->s, e->t, 0, 0, 0};
+  sgemm__epilogue_values values = sgemm__epilogue_values_of(e, 0);
   float x[4 * 8], row[4]; /* results, column by column */
   int i, v;
   SGEMM__UNROLL
