@@ -227,6 +227,11 @@ static problem plan_problem(sgemm_variant variant, int shape, int cluster_k, int
   return q;
 }
 
+/* Rows of a stored matrix, or columns of a column-major one. op(X) is rows x columns. */
+static int64_t stored_rows(const sgemm_params *p, sgemm_op op, int64_t rows, int64_t columns) {
+  return (op == SGEMM_N) == (p->order == SGEMM_ROW_MAJOR) ? rows : columns;
+}
+
 /* Runs a plan on a shape. The other parameters of the call change with c. */
 static void plan_case(sgemm_variant variant, int cluster_k, int split, int shape, int c) {
   static const float pairs[4][2] = {{1.0f, 0.0f}, {-0.75f, 1.25f}, {0.0f, 0.5f}, {0.5f, 0.0f}};
@@ -235,14 +240,18 @@ static void plan_case(sgemm_variant variant, int cluster_k, int split, int shape
   q.p.beta = pairs[c / 3 % 4][1];
   q.p.batch = c % 8 == 5 ? 3 : 1;
   q.p.order = c % 7 == 6 ? SGEMM_COL_MAJOR : SGEMM_ROW_MAJOR;
-  if (q.p.order == SGEMM_COL_MAJOR)
-    q.p.lda = q.p.ldb = q.p.ldc = sgemm__max(q.p.m, sgemm__max(q.p.n, q.p.k));
+  if (q.p.order == SGEMM_COL_MAJOR) {
+    const sgemm_params col = sgemm_params_init_col(q.p.op_a, q.p.op_b, q.p.m, q.p.n, q.p.k);
+    q.p.lda = col.lda;
+    q.p.ldb = col.ldb;
+    q.p.ldc = col.ldc;
+  }
   q.p.lda += c % 3 == 1 ? PRIME : 0;
   q.p.ldb += c % 4 == 1 ? PRIME : 0;
   q.p.ldc += c % 2 ? PRIME : 0;
-  q.p.stride_a = q.p.lda * sgemm__max(q.p.m, q.p.k) + c % 2;
-  q.p.stride_b = q.p.ldb * sgemm__max(q.p.n, q.p.k);
-  q.p.stride_c = q.p.ldc * sgemm__max(q.p.m, q.p.n) + 1;
+  q.p.stride_a = q.p.lda * stored_rows(&q.p, q.p.op_a, q.p.m, q.p.k) + c % 2;
+  q.p.stride_b = q.p.ldb * stored_rows(&q.p, q.p.op_b, q.p.k, q.p.n);
+  q.p.stride_c = q.p.ldc * stored_rows(&q.p, SGEMM_N, q.p.m, q.p.n) + 1;
   q.A.offset = c / 2 % 3;
   q.B.offset = c / 3 % 2;
   q.C.offset = c / 5 % 4;

@@ -4,18 +4,8 @@
 
 #include "cpu/model/worker.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SGEMM__CPU_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SGEMM__CPU_ASAN 1
-#endif
-#endif
-#ifndef SGEMM__CPU_ASAN
-#define SGEMM__CPU_ASAN 0
-#endif
 #if SGEMM__CPU_ASAN
-#include <sanitizer/common_interface_defs.h> /* AddressSanitizer has to know each switch of stacks */
+#include <sanitizer/common_interface_defs.h>
 #endif
 
 static sgemm__cpu_fiber *sgemm__cpu_running(sgemm__cpu_worker *w) {
@@ -24,51 +14,62 @@ static sgemm__cpu_fiber *sgemm__cpu_running(sgemm__cpu_worker *w) {
 
 /* ---- Switches ---------------------------------------------------------------------------------------------------- */
 
-/* sgemm__cpu_resume() switches from the scheduler to the running fiber and returns when that fiber yields.
-   sgemm__cpu_yield() switches from the running fiber to the scheduler and returns when the scheduler resumes the fiber.
+static void sgemm__cpu_fiber_main(void);
 
-   With AddressSanitizer both call swapcontext(), because _longjmp() of AddressSanitizer does not support fibers.
-   swapcontext() makes two system calls for each switch, since it also sets the signal mask. Other builds therefore
-   call _longjmp(). They declare it by its symbol: the macro of _FORTIFY_SOURCE refuses jumps to another stack. */
+/* AddressSanitizer has to know each switch of stacks. The first function is called before a switch to `size` bytes of
+   stack at `stack`, the second one after it, with `kept` of the switch away from this stack (NULL: the first switch to
+   it). *from, *from_size: the stack from which the switch came. */
 #if SGEMM__CPU_ASAN
-
-static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
-  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
-  void *fake;
-  __sanitizer_start_switch_fiber(&fake, w->stacks + (size_t)(f - w->fibers) * SGEMM__CPU_STACK, SGEMM__CPU_STACK);
-  swapcontext(&w->scheduler, &f->context);
-  __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+static inline void sgemm__cpu_leave_stack(void **kept, const void *stack, size_t size) {
+  __sanitizer_start_switch_fiber(kept, stack, size);
 }
-
-static void sgemm__cpu_yield(sgemm__cpu_worker *w) {
-  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
-  void *fake;
-  __sanitizer_start_switch_fiber(&fake, w->scheduler_stack, w->scheduler_stack_size);
-  swapcontext(&f->context, &w->scheduler);
-  __sanitizer_finish_switch_fiber(fake, &w->scheduler_stack, &w->scheduler_stack_size);
+static inline void sgemm__cpu_enter_stack(void *kept, const void **from, size_t *from_size) {
+  __sanitizer_finish_switch_fiber(kept, from, from_size);
 }
-
 #else
-
-void sgemm__cpu_jump(jmp_buf to, int value) __asm__("_longjmp") __attribute__((noreturn));
-
-static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
-  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
-  if (_setjmp(w->scheduler_resume_point) != 0)
-    return;
-  if (f->started)
-    sgemm__cpu_jump(f->resume_point, 1);
-  f->started = 1;
-  setcontext(&f->context);
+static inline void sgemm__cpu_leave_stack(void **kept, const void *stack, size_t size) {
+  (void)kept, (void)stack, (void)size;
 }
-
-static void sgemm__cpu_yield(sgemm__cpu_worker *w) {
-  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
-  if (_setjmp(f->resume_point) == 0)
-    sgemm__cpu_jump(w->scheduler_resume_point, 1);
+static inline void sgemm__cpu_enter_stack(void *kept, const void **from, size_t *from_size) {
+  (void)kept, (void)from, (void)from_size;
 }
-
 #endif
+
+/* Starts a fiber on its stack. The function does not return: AddressSanitizer would take its frame for one in use. */
+SGEMM__CPU_SWITCHES static void sgemm__cpu_start(sgemm__cpu_fiber *f, char *stack) {
+  ucontext_t entry;
+  f->started = 1;
+  getcontext(&entry);
+  entry.uc_stack.ss_sp = stack;
+  entry.uc_stack.ss_size = SGEMM__CPU_STACK;
+  entry.uc_link = NULL;
+  makecontext(&entry, sgemm__cpu_fiber_main, 0);
+  setcontext(&entry);
+}
+
+/* Switches from the scheduler to the running fiber and returns when that fiber yields. */
+SGEMM__CPU_SWITCHES static void sgemm__cpu_resume(sgemm__cpu_worker *w) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
+  char *stack = w->stacks + (size_t)(f - w->fibers) * SGEMM__CPU_STACK;
+  void *kept = NULL;
+  sgemm__cpu_leave_stack(&kept, stack, SGEMM__CPU_STACK);
+  if (SGEMM__CPU_MARK(w->scheduler_resume_point) == 0) {
+    if (f->started)
+      SGEMM__CPU_JUMP(f->resume_point);
+    sgemm__cpu_start(f, stack);
+  }
+  sgemm__cpu_enter_stack(kept, NULL, NULL);
+}
+
+/* Switches from the running fiber to the scheduler and returns when the scheduler resumes the fiber. */
+SGEMM__CPU_SWITCHES static void sgemm__cpu_yield(sgemm__cpu_worker *w) {
+  sgemm__cpu_fiber *f = sgemm__cpu_running(w);
+  void *kept = NULL;
+  sgemm__cpu_leave_stack(&kept, w->scheduler_stack, w->scheduler_stack_size);
+  if (SGEMM__CPU_MARK(f->resume_point) == 0)
+    SGEMM__CPU_JUMP(w->scheduler_resume_point);
+  sgemm__cpu_enter_stack(kept, &w->scheduler_stack, &w->scheduler_stack_size);
+}
 
 /* Yields until the phase of the given parity of mbarrier b has completed. b = NULL: yields until the scheduler's next
    pass over the threads of the block. */
@@ -80,13 +81,11 @@ static void sgemm__cpu_suspend(const sgemm__mbarrier *b, int parity) {
   sgemm__cpu_yield(sgemm__cpu);
 }
 
-/* Entry of a fiber. The fiber runs its thread of one block after another. When the launch ends, the fiber stays at its
-   last yield. */
+/* Entry of a fiber. The fiber runs its thread of one block after another, in one launch after another: when a launch
+   ends, the fiber stays at its last yield. */
 static void sgemm__cpu_fiber_main(void) {
   sgemm__cpu_worker *w = sgemm__cpu;
-#if SGEMM__CPU_ASAN
-  __sanitizer_finish_switch_fiber(NULL, &w->scheduler_stack, &w->scheduler_stack_size);
-#endif
+  sgemm__cpu_enter_stack(NULL, &w->scheduler_stack, &w->scheduler_stack_size);
   for (;;) {
     w->grid->kernel(w->grid->args);
     sgemm__cpu_running(w)->barrier_line = 0;

@@ -7,48 +7,99 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* One OS thread of a launch. It makes a fiber for each thread of a cluster and runs clusters until none is left. */
+/* ---- Workers ----------------------------------------------------------------------------------------------------- */
+
+/* Idle workers of all OS threads. They are kept, because the page faults of new stacks would take as much time as the
+   kernels of a test. */
+static sgemm__cpu_worker *sgemm__cpu_idle;
+static pthread_mutex_t sgemm__cpu_idle_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void sgemm__cpu_free_worker(sgemm__cpu_worker *w) {
+  int t;
+  for (t = 0; w != NULL && w->fibers != NULL && t < w->fiber_count; t++)
+    free(w->fibers[t].copies);
+  if (w != NULL) {
+    free(w->bulk_copies);
+    free(w->stacks);
+    free(w->fibers);
+  }
+  free(w);
+}
+
+/* An idle worker with as many fibers, or a new one. NULL: there is no memory. */
+static sgemm__cpu_worker *sgemm__cpu_take_worker(int fibers) {
+  sgemm__cpu_worker *w;
+  pthread_mutex_lock(&sgemm__cpu_idle_lock);
+  w = sgemm__cpu_idle;
+  if (w != NULL)
+    sgemm__cpu_idle = w->next_idle;
+  pthread_mutex_unlock(&sgemm__cpu_idle_lock);
+  if (w != NULL && w->fiber_count >= fibers)
+    return w;
+  sgemm__cpu_free_worker(w);
+  w = (sgemm__cpu_worker *)calloc(1, sizeof *w);
+  if (w == NULL)
+    return NULL;
+  w->fiber_count = fibers;
+  w->fibers = (sgemm__cpu_fiber *)calloc((size_t)fibers, sizeof *w->fibers);
+  w->stacks = (char *)malloc((size_t)fibers * SGEMM__CPU_STACK);
+  if (w->fibers != NULL && w->stacks != NULL)
+    return w;
+  sgemm__cpu_free_worker(w);
+  return NULL;
+}
+
+static void sgemm__cpu_give_back_worker(sgemm__cpu_worker *w) {
+  pthread_mutex_lock(&sgemm__cpu_idle_lock);
+  w->next_idle = sgemm__cpu_idle;
+  sgemm__cpu_idle = w;
+  pthread_mutex_unlock(&sgemm__cpu_idle_lock);
+}
+
+/* ---- Launches ---------------------------------------------------------------------------------------------------- */
+
+/* Fails a launch before its OS thread runs a block. */
+static void sgemm__cpu_lack_memory(sgemm__cpu_grid *g, const char *what) {
+  pthread_mutex_lock(&g->lock);
+  if (g->status == SGEMM_SUCCESS) {
+    snprintf(g->message, sizeof g->message, "%s", what);
+    g->status = SGEMM_ERROR_MEMORY;
+  }
+  pthread_mutex_unlock(&g->lock);
+  atomic_store(&g->failed, 1);
+}
+
+/* The work of one OS thread of a launch: clusters until none is left. */
 static void *sgemm__cpu_work(void *grid) {
-  sgemm__cpu_worker w;
-  int t, ranks, fibers;
-  int64_t blocks;
-  memset(&w, 0, sizeof w);
-  w.grid = (sgemm__cpu_grid *)grid;
-  ranks = (int)w.grid->size.cluster;
-  fibers = (int)w.grid->size.threads * ranks;
-  blocks = (int64_t)w.grid->size.x * w.grid->size.y * w.grid->size.z;
-  w.fibers = (sgemm__cpu_fiber *)calloc((size_t)fibers, sizeof *w.fibers);
-  w.stacks = (char *)malloc((size_t)fibers * SGEMM__CPU_STACK);
-  w.thread_order = (int *)malloc((size_t)w.grid->size.threads * sizeof *w.thread_order);
-  sgemm__cpu = &w;
-  for (t = 0; t < ranks && w.grid->size.shared > 0; t++) {
+  sgemm__cpu_grid *g = (sgemm__cpu_grid *)grid;
+  const int ranks = (int)g->size.cluster;
+  const int64_t blocks = (int64_t)g->size.x * g->size.y * g->size.z;
+  sgemm__cpu_worker *w = sgemm__cpu_take_worker((int)g->size.threads * ranks);
+  int t;
+  if (w == NULL) {
+    sgemm__cpu_lack_memory(g, "no memory for the fibers");
+    return NULL;
+  }
+  w->grid = g;
+  sgemm__cpu = w;
+  for (t = 0; t < ranks && g->size.shared > 0; t++) {
     /* Swizzled boxes need an alignment of 1024 bytes. aligned_alloc() of C11 needs a multiple of it as the size. */
-    w.dynamic_shared[t] = (char *)aligned_alloc(1024, (size_t)sgemm__ceil_div(w.grid->size.shared, 1024) * 1024);
-    if (w.dynamic_shared[t] == NULL)
-      sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the shared memory", NULL, 0);
+    w->dynamic_shared[t] = (char *)aligned_alloc(1024, (size_t)sgemm__ceil_div(g->size.shared, 1024) * 1024);
+    if (w->dynamic_shared[t] == NULL)
+      sgemm__cpu_lack_memory(g, "no memory for the shared memory");
   }
-  if (w.fibers == NULL || w.stacks == NULL || w.thread_order == NULL)
-    sgemm__cpu_fail(SGEMM_ERROR_MEMORY, "no memory for the fibers", NULL, 0);
-  for (t = 0; t < fibers && !atomic_load(&w.grid->failed); t++) {
-    sgemm__cpu_fiber *f = &w.fibers[t];
-    getcontext(&f->context);
-    f->context.uc_stack.ss_sp = w.stacks + (size_t)t * SGEMM__CPU_STACK;
-    f->context.uc_stack.ss_size = SGEMM__CPU_STACK;
-    f->context.uc_link = NULL;
-    makecontext(&f->context, sgemm__cpu_fiber_main, 0);
-  }
-  while (!atomic_load(&w.grid->failed) && (w.block = atomic_fetch_add(&w.grid->next_block, ranks)) < blocks)
-    sgemm__cpu_run_cluster(&w);
-  sgemm__count_finish(&w.grid->counts, &w.grid->lock);
+  while (!atomic_load(&g->failed) && (w->block = atomic_fetch_add(&g->next_block, ranks)) < blocks)
+    sgemm__cpu_run_cluster(w);
+  sgemm__count_finish(&g->counts, &g->lock);
   sgemm__cpu = NULL;
-  for (t = 0; t < fibers && w.fibers != NULL; t++)
-    free(w.fibers[t].copies);
-  for (t = 0; t < ranks; t++)
-    free(w.dynamic_shared[t]);
-  free(w.bulk_copies);
-  free(w.thread_order);
-  free(w.stacks);
-  free(w.fibers);
+  for (t = 0; t < ranks; t++) {
+    free(w->dynamic_shared[t]);
+    w->dynamic_shared[t] = NULL;
+  }
+  if (atomic_load(&g->failed))
+    sgemm__cpu_free_worker(w); /* its fibers may be within the kernel */
+  else
+    sgemm__cpu_give_back_worker(w);
   return NULL;
 }
 

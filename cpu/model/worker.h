@@ -6,7 +6,6 @@
 #include "cpu/sgemm_model.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <ucontext.h>
@@ -17,8 +16,38 @@
 
 typedef void (*sgemm__kernel)(const void *args);
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SGEMM__CPU_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SGEMM__CPU_ASAN 1
+#endif
+#endif
+#ifndef SGEMM__CPU_ASAN
+#define SGEMM__CPU_ASAN 0
+#endif
+
+/* A point where a stack resumes. The longjmp() of AddressSanitizer does not support fibers, and its swapcontext() makes
+   two system calls and clears what the sanitizer knows of the other stack. So with the sanitizer the compiler's own
+   jumps are used (gcc manual, "Nonlocal Gotos"), and the functions of libc in other builds. _longjmp() is declared by
+   its symbol: the macro of _FORTIFY_SOURCE refuses jumps to another stack. */
+#if SGEMM__CPU_ASAN
+typedef void *sgemm__cpu_point[5];
+#define SGEMM__CPU_SWITCHES __attribute__((noinline, no_sanitize("address")))
+#define SGEMM__CPU_MARK(point) __builtin_setjmp(point)
+#define SGEMM__CPU_JUMP(point) __builtin_longjmp(point, 1)
+#else
+#include <setjmp.h>
+typedef jmp_buf sgemm__cpu_point;
+void sgemm__cpu_jump(jmp_buf to, int value) __asm__("_longjmp") __attribute__((noreturn));
+#define SGEMM__CPU_SWITCHES
+#define SGEMM__CPU_MARK(point) _setjmp(point)
+#define SGEMM__CPU_JUMP(point) sgemm__cpu_jump(point, 1)
+#endif
+
 /* Bytes of a fiber's stack. The local arrays of a kernel take at most 5 KB, more with AddressSanitizer. */
 enum { SGEMM__CPU_STACK = 64 * 1024 };
+enum { SGEMM__CPU_THREADS = 1024 };      /* maximum threads of a block */
 enum { SGEMM__CPU_RANKS = 16 };          /* maximum blocks of a cluster */
 enum { SGEMM__CPU_ARRAYS = 80 };         /* maximum shared arrays of all blocks of a cluster together */
 enum { SGEMM__CPU_ARRAY_BYTES = 2048 };  /* maximum size of a static shared array of kernels that run in clusters */
@@ -78,11 +107,10 @@ typedef struct sgemm__cpu_product {
 
 /* A thread of a block. */
 typedef struct sgemm__cpu_fiber {
-  ucontext_t context;   /* entry of the fiber; with AddressSanitizer also the point where it resumes */
-  jmp_buf resume_point; /* without AddressSanitizer: the point where the fiber resumes */
-  int started;          /* 1: resume_point is valid */
-  int barrier_line;     /* source line of the barrier where the fiber waits; negative: cluster barrier; 0: exited */
-  int has_waited;       /* 1: the thread has called sgemm__pdl_wait() */
+  sgemm__cpu_point resume_point; /* where the fiber resumes */
+  int started;                   /* 1: resume_point is valid */
+  int barrier_line; /* source line of the barrier where the fiber waits; negative: cluster barrier; 0: exited */
+  int has_waited;   /* 1: the thread has called sgemm__pdl_wait() */
 
   int suspended;                  /* 1: the fiber has to resume before its block passes a barrier */
   const sgemm__mbarrier *awaited; /* mbarrier that a suspended fiber waits for; NULL: it may resume at once */
@@ -111,21 +139,23 @@ typedef struct sgemm__cpu_grid {
   char message[160];   /* message of the first failure */
 } sgemm__cpu_grid;
 
-/* One OS thread and the cluster that it runs. A launch without clusters has clusters of one block. */
+/* What one OS thread of a launch works with, and the cluster that it runs. A launch without clusters has clusters of
+   one block. Between launches a worker is idle, and its fibers wait for the next kernel. */
 typedef struct sgemm__cpu_worker {
+  struct sgemm__cpu_worker *next_idle;
   sgemm__cpu_grid *grid;
-  int64_t block;            /* linear index of the running block in the grid */
-  int thread;               /* index of the running thread in its block */
-  int rank;                 /* rank of the running block in its cluster */
-  sgemm__cpu_fiber *fibers; /* all threads of the cluster, block by block */
-  char *stacks;             /* SGEMM__CPU_STACK bytes for each fiber */
-  int *thread_order;        /* permutation of a block's threads: the order in which they run */
-  uint64_t random_state;    /* state of the generator that shuffles thread_order */
+  int64_t block; /* linear index of the running block in the grid */
+  int thread;    /* index of the running thread in its block */
+  int rank;      /* rank of the running block in its cluster */
+  int fiber_count;
+  sgemm__cpu_fiber *fibers;             /* of all threads of the cluster, block by block, and further ones */
+  char *stacks;                         /* SGEMM__CPU_STACK bytes for each fiber */
+  int thread_order[SGEMM__CPU_THREADS]; /* permutation of a block's threads: the order in which they run */
+  uint64_t random_state;                /* state of the generator that shuffles thread_order */
 
-  jmp_buf scheduler_resume_point; /* without AddressSanitizer: the point where the scheduler resumes */
-  ucontext_t scheduler;           /* with AddressSanitizer: the point where the scheduler resumes */
-  const void *scheduler_stack;    /* for AddressSanitizer */
-  size_t scheduler_stack_size;    /* for AddressSanitizer */
+  sgemm__cpu_point scheduler_resume_point; /* where the scheduler resumes */
+  const void *scheduler_stack;             /* for AddressSanitizer */
+  size_t scheduler_stack_size;             /* for AddressSanitizer */
 
   struct {
     float *first;
