@@ -6,7 +6,7 @@
               time. A fiber runs until it waits: at a barrier, for an mbarrier, for the other lanes of its warp or for
               tensor cores. The scheduler then resumes another fiber, in the order that sgemm_model.h sets. Each OS
               thread takes one cluster of blocks after another until the launch has no more. A launch uses one OS
-              thread for each core.
+              thread for each core, and fibers that earlier launches made.
    MEMORY     Each block of a cluster has its own shared memory: dynamic shared memory on the heap, and static shared
               arrays as thread-local arrays of the OS thread, one copy for each rank. An asynchronous copy completes as
               late as the kernel's waits allow.

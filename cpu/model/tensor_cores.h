@@ -68,21 +68,10 @@ static inline double sgemm__cpu_power_of_two(int32_t n) {
   return x;
 }
 
-/* Decodes 16 elements of a row of an operand, and requires that they are written. */
-static inline void sgemm__cpu_decode(sgemm__cpu_decoded *x, sgemm__matrix_descriptor m, int row, int format) {
+static inline void sgemm__cpu_decode(sgemm__cpu_decoded *x, const uint16_t *bits, int format) {
   const int fraction = format == SGEMM_FORMAT_fp16x3 ? 10 : 7; /* bits */
   const int bias = format == SGEMM_FORMAT_fp16x3 ? 15 : 127;
-  const char *at = m.first + row / 8 * m.group_bytes + row % 8 * 16;
-  uint16_t bits[16];
   int k;
-  memcpy(bits, at, 16);
-  memcpy(bits + 8, at + 128, 16);
-  for (k = 0; k < 16; k += 2) {
-    uint32_t word;
-    memcpy(&word, bits + k, sizeof word);
-    if (word == SGEMM__CPU_UNWRITTEN)
-      sgemm__cpu_abort_unwritten((const float *)(at + k / 8 * 128 + k % 8 * 2));
-  }
   for (k = 0; k < 16; k++) {
     const int32_t exponent = bits[k] >> fraction & (2 * bias + 1), normal = exponent > 0, negative = bits[k] >> 15;
     const int32_t significand = (bits[k] & ((1 << fraction) - 1)) | normal << fraction;
@@ -93,14 +82,50 @@ static inline void sgemm__cpu_decode(sgemm__cpu_decoded *x, sgemm__matrix_descri
   }
 }
 
+/* The rows that the OS thread decoded last, of A and of B: each is an operand of many threads of a block. */
+typedef struct sgemm__cpu_row {
+  uint16_t bits[16];
+  int format, used;
+  sgemm__cpu_decoded decoded;
+} sgemm__cpu_row;
+enum { SGEMM__CPU_ROWS = 256 };
+static _Thread_local sgemm__cpu_row sgemm__cpu_rows[2][SGEMM__CPU_ROWS];
+
+/* 16 elements of a row of A (operand 0) or B (operand 1), which have to be written. The result is valid until the next
+   call with the same operand. */
+static inline const sgemm__cpu_decoded *sgemm__cpu_operand_row(int operand, sgemm__matrix_descriptor m, int row,
+                                                               int format) {
+  const char *at = m.first + row / 8 * m.group_bytes + row % 8 * 16;
+  sgemm__cpu_row *kept = &sgemm__cpu_rows[operand][row % SGEMM__CPU_ROWS];
+  uint16_t bits[16];
+  int k;
+  memcpy(bits, at, 16);
+  memcpy(bits + 8, at + 128, 16);
+  if (kept->used && kept->format == format && memcmp(kept->bits, bits, sizeof bits) == 0)
+    return &kept->decoded;
+  for (k = 0; k < 16; k += 2) {
+    uint32_t word;
+    memcpy(&word, bits + k, sizeof word);
+    if (word == SGEMM__CPU_UNWRITTEN)
+      sgemm__cpu_abort_unwritten((const float *)(at + k / 8 * 128 + k % 8 * 2));
+  }
+  memcpy(kept->bits, bits, sizeof bits);
+  kept->format = format;
+  kept->used = 1;
+  sgemm__cpu_decode(&kept->decoded, bits, format);
+  return &kept->decoded;
+}
+
 /* ---- Dot products ------------------------------------------------------------------------------------------------ */
 
 /* Returns c plus the sum of 16 products, rounded as Hopper's tensor cores round it. The 17 summands are truncated 25
    bits below the largest exponent among them and added exactly; the sum is truncated to fp32. The exponent of a product
    is the sum of the exponents of its factors, so its significand is below 4. Source: MMA-Sim, nv_fused_dot_add,
    https://github.com/microsoft/MMA-Sim. Returns NaN if a summand is NaN or Inf, and need not tell the two apart: the
-   guard of the tensor modes keeps both from every result. */
-static inline float sgemm__cpu_dot(const sgemm__cpu_decoded *a, const sgemm__cpu_decoded *b, float c) {
+   guard of the tensor modes keeps both from every result. The sanitizers have nothing to find in sums of two structs,
+   and would take most of the time of the tests of the tensor modes. */
+__attribute__((no_sanitize("address", "undefined"))) static inline float
+sgemm__cpu_dot(const sgemm__cpu_decoded *a, const sgemm__cpu_decoded *b, float c) {
   const uint32_t bits = sgemm__bits_of(c), magnitude = bits & 0x7fffffff;
   int32_t largest = magnitude >> 23 > 0 ? (int32_t)(magnitude >> 23) - 127 : -126, sum = 0;
   double scale, exact;
@@ -156,15 +181,14 @@ static inline void sgemm__wgmma_wait(float *d, int count) {
   sgemm__cpu_suspend(NULL, 0);
   for (i = 0; i < f->committed_products; i++) {
     const sgemm__cpu_product *p = &f->products[i];
-    sgemm__cpu_decoded a0, a8, b;
-    sgemm__cpu_decode(&a0, p->a, row, p->format);
-    sgemm__cpu_decode(&a8, p->a, row + 8, p->format);
+    const sgemm__cpu_decoded a0 = *sgemm__cpu_operand_row(0, p->a, row, p->format);
+    const sgemm__cpu_decoded a8 = *sgemm__cpu_operand_row(0, p->a, row + 8, p->format);
     for (g = 0; g < p->N / 8; g++)
       for (j = 0; j < 2; j++) {
         float *x = p->d + g * 4 + j;
-        sgemm__cpu_decode(&b, p->b, g * 8 + col + j, p->format);
-        x[0] = sgemm__cpu_dot(&a0, &b, p->add ? x[0] : 0.0f);
-        x[2] = sgemm__cpu_dot(&a8, &b, p->add ? x[2] : 0.0f);
+        const sgemm__cpu_decoded *b = sgemm__cpu_operand_row(1, p->b, g * 8 + col + j, p->format);
+        x[0] = sgemm__cpu_dot(&a0, b, p->add ? x[0] : 0.0f);
+        x[2] = sgemm__cpu_dot(&a8, b, p->add ? x[2] : 0.0f);
       }
   }
   memmove(f->products, f->products + f->committed_products,
@@ -191,14 +215,14 @@ static inline void sgemm__load_fragment_b(sgemm__fragment *f, const char *p) { s
 static inline void sgemm__mma(float *d, const sgemm__fragment *a, const sgemm__fragment *b, int half, int add,
                               int format) {
   const int row = sgemm__thread() % 32 / 4, col = sgemm__thread() % 4 * 2;
-  sgemm__cpu_decoded a0, a8, b0;
+  const sgemm__cpu_decoded a0 = *sgemm__cpu_operand_row(0, *a, row, format);
+  const sgemm__cpu_decoded a8 = *sgemm__cpu_operand_row(0, *a, row + 8, format);
   int j;
-  sgemm__cpu_decode(&a0, *a, row, format);
-  sgemm__cpu_decode(&a8, *a, row + 8, format);
   for (j = 0; j < 2; j++) {
-    sgemm__cpu_decode(&b0, sgemm__matrix_descriptor_advance(*b, half * 256), col + j, format);
-    d[j] = sgemm__cpu_dot(&a0, &b0, add ? d[j] : 0.0f);
-    d[2 + j] = sgemm__cpu_dot(&a8, &b0, add ? d[2 + j] : 0.0f);
+    const sgemm__cpu_decoded *b0 = sgemm__cpu_operand_row(1, sgemm__matrix_descriptor_advance(*b, half * 256), col + j,
+                                                          format);
+    d[j] = sgemm__cpu_dot(&a0, b0, add ? d[j] : 0.0f);
+    d[2 + j] = sgemm__cpu_dot(&a8, b0, add ? d[2 + j] : 0.0f);
   }
 }
 
