@@ -690,9 +690,9 @@ static void test_fallback(void) {
   static const struct {
     int status;
     int falls_back; /* with beta = 2; with beta = 0 every error falls back */
-  } cases[] = {{SGEMM_ERROR_NOT_COMPILED, 1}, {SGEMM_ERROR_PLAN, 1},       {SGEMM_ERROR_WORKSPACE, 1},
-               {SGEMM_ERROR_GRID, 0}, /* in a tensor mode */
-               {SGEMM_ERROR_CUDA + 2, 0},     {SGEMM_ERROR_CUDA + 700, 0}, {SGEMM_ERROR_CUDA + 209, 1}};
+  } cases[] = {{SGEMM_ERROR_NOT_COMPILED, 1}, {SGEMM_ERROR_PLAN, 1},     {SGEMM_ERROR_WORKSPACE, 1},
+               {SGEMM_ERROR_GRID, 1},         {SGEMM_ERROR_CUDA + 2, 0}, {SGEMM_ERROR_CUDA + 700, 0},
+               {SGEMM_ERROR_CUDA + 209, 1}};
   fake_sgemm_record *s = below();
   const cublasHandle_t h = handle_with(0, 0, 0, 0);
   unsigned i;
@@ -743,7 +743,7 @@ static void test_epilogue_fallback(void) {
   EXPECT((int)cublasLtMatmul(LT(x, &zero, C)) == FAKE_STATUS && fake.calls == 1, "%d calls", fake.calls);
 }
 
-/* SGEMM_ERROR_GRID in strict fp32 comes before the first launch. SGEMM_CUBLAS_MODE is strict. */
+/* SGEMM_ERROR_GRID comes before the first launch. SGEMM_CUBLAS_MODE is strict. */
 static void test_strict_fallback(void) {
   fill_c();
   below()->status = SGEMM_ERROR_GRID;

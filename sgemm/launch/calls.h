@@ -283,9 +283,8 @@ sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sge
   enum { MARGIN = 2 }; /* minimum k of a block of a cluster, in multiples of sgemm__min_block_k() */
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   sgemm_device device;
-  const int valid = v != NULL && sgemm_check(p) == SGEMM_SUCCESS; /* sgemm_run_plan() returns the status */
-  sgemm_plan plan = valid ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
-  if (valid && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {
+  sgemm_plan plan = p != NULL ? sgemm_variant_plan(variant, p) : sgemm__plain_plan(variant);
+  if (p != NULL && v != NULL && v->cluster_split_k && sgemm_device_query(-1, &device) == SGEMM_SUCCESS) {
     plan.cluster_k = SGEMM__PORTABLE_CLUSTER;
     while (plan.cluster_k > 1 &&
            (MARGIN * plan.cluster_k * sgemm__min_block_k(v) > (double)p->k || !sgemm__possible(&plan, &device)))

@@ -171,12 +171,13 @@ static inline int sgemm__must_repack(const sgemm__args *args, int of_b) {
 }
 
 /* 1 if the sizes fit the integers of the tma kernels and launches: 32-bit coordinates, a workspace below 10^17
-   elements. */
+   elements. Negative sizes, which sgemm_check() refuses later, do not. */
 static inline int sgemm__tma_countable(const sgemm_plan *plan, const sgemm__args *args) {
   const sgemm_variant_info *v = sgemm__variant_get(plan->variant);
   const int64_t limit = INT32_MAX - 4096; /* the last tiles extend beyond the matrix by less than 4096 */
   const double matrices = (double)sgemm__max(args->batch, 1);
-  return args->m <= limit && args->n <= limit && args->k <= limit && args->batch <= limit &&
+  return args->m >= 0 && args->n >= 0 && args->k >= 0 && args->m <= limit && args->n <= limit && args->k <= limit &&
+         args->batch <= limit &&
          (((double)args->m + v->BM + (double)args->n + v->BN) * ((double)args->k + SGEMM__PACK_K) +
           2.0 * plan->stream_k * v->BM * v->BN) *
                  matrices <=
