@@ -16,13 +16,13 @@ static pthread_mutex_t sgemm__cpu_idle_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void sgemm__cpu_free_worker(sgemm__cpu_worker *w) {
   int t;
-  for (t = 0; w != NULL && w->fibers != NULL && t < w->fiber_count; t++)
+  if (w == NULL)
+    return;
+  for (t = 0; w->fibers != NULL && t < w->fiber_count; t++)
     free(w->fibers[t].copies);
-  if (w != NULL) {
-    free(w->bulk_copies);
-    free(w->stacks);
-    free(w->fibers);
-  }
+  free(w->bulk_copies);
+  free(w->stacks);
+  free(w->fibers);
   free(w);
 }
 

@@ -27,9 +27,9 @@ typedef struct sgemm__slabs {
 } sgemm__slabs;
 
 enum {
-  SGEMM__REDUCTION_LIMIT =
-      63 << 20, /* bytes of workspace that a call asks for, for each SGEMM__REDUCTION_K of k: below the
-                                        64 MiB of sgemm_reduction_workspace_query() */
+  /* Bytes of workspace that a call asks for, for each SGEMM__REDUCTION_K of k: below the 64 MiB that
+     sgemm_reduction_workspace_query() promises. */
+  SGEMM__REDUCTION_LIMIT = 63 << 20,
   SGEMM__REDUCTION_K = 1024,
   SGEMM__PARTIAL_LIMIT = 1 << 18, /* partial values, if more rows could have them */
   SGEMM__PART_STEPS = 4,          /* vectors that a thread reduces, at least, if there are several parts */
