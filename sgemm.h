@@ -375,6 +375,7 @@ typedef struct sgemm_variant_info {
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to sm_75, sm_89 */
   int fuses;      /* 1: the kernels apply epilogues; 0: a second kernel does */
+  int serial;     /* 1: plans may have serial_k above 1 */
   int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
   int any_op_a;        /* 1: a kernel reads the op of A at run time; 0: there is a kernel for each */
   int any_op_b;        /* 1: a kernel reads the op of B so */
@@ -408,6 +409,7 @@ typedef struct sgemm_plan {
   int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1 to 16 (sm_90) */
   int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
   int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
+  int serial_k;           /* serial split-K: launches that divide k and add to C in their order: 2 to 8; 1: off */
   int repack_a, repack_b; /* TMA: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
   int slices_m, slices_n, slices_k; /* tensor: number of slices; 1 or 0: off; column-major: slices_m is of n */
 } sgemm_plan;
@@ -418,7 +420,7 @@ enum { SGEMM_MAX_CANDIDATES = 64 };
 /* One launch of a plan, for programs that launch kernels themselves: with the driver API, and kernels that NVRTC has
    compiled. The parameter i for kernelParams of cuLaunchKernelEx() is arguments + argument_offset[i]. As one buffer
    (CU_LAUNCH_PARAM_BUFFER_POINTER) the arguments cannot pass: the driver places tensor maps at other offsets. */
-enum { SGEMM_MAX_LAUNCHES = 7, SGEMM_MAX_ARGUMENT_BYTES = 704 };
+enum { SGEMM_MAX_LAUNCHES = 9, SGEMM_MAX_ARGUMENT_BYTES = 704 };
 typedef struct sgemm_launch {
   char kernel[64];                 /* the kernel's extern "C" name, as "sgemm_tiled_32x32x32_1x1_nn" */
   const char *part;                /* the SGEMM_PART that has the kernel: a stage's name, "tensor" or "host" */
@@ -457,9 +459,10 @@ sgemm_status sgemm_run_stage(sgemm_stage stage, const sgemm_params *p, sgemm_str
    implementation file lacks the variant. */
 sgemm_status sgemm_run_plan(const sgemm_plan *plan, const sgemm_params *p, sgemm_stream stream);
 
-/* Runs one variant in strict fp32, with split_k 1 and stream_k 0. For a variant of splitk, gemv and clustered cluster_k
-   is the largest of 1, 2, 4 and 8 that the device can run and with which a block has at least 4 BK of k, 2 BK in gemv
-   with V = 1, so that the bits depend on neither m nor the batch. Errors: those of sgemm_run_plan(). */
+/* Runs one variant in strict fp32, with split_k 1, stream_k 0 and serial_k 1. For a variant of splitk, gemv and
+   clustered cluster_k is the largest of 1, 2, 4 and 8 that the device can run and with which a block has at least 4 BK
+   of k, 2 BK in gemv with V = 1, so that the bits depend on neither m nor the batch. Errors: those of
+   sgemm_run_plan(). */
 sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sgemm_stream stream);
 
 /* The plan of one stage with the lowest estimated time for p on a device, among plans that fit p's workspace. For
@@ -469,8 +472,8 @@ sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sge
    SGEMM_STAGE; no device is queried. variant is SGEMM_VARIANT_NONE if no compiled variant fits. */
 sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device);
 
-/* The simplest plan of a strict variant for p: cluster_k 1, split_k 1, stream_k 0, and packing only of operands that
-   tensor maps cannot describe. */
+/* The simplest plan of a strict variant for p: cluster_k 1, split_k 1, stream_k 0, serial_k 1, and packing only of
+   operands that tensor maps cannot describe. */
 sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p);
 
 /* Bytes of workspace that a plan needs for p. INT64_MAX: the sizes are too large to run. */

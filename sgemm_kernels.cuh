@@ -198,16 +198,16 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 
 /* Defines the columns of a variant, its marks and the ops of a kernel as constants of a function. No other macro names
    them in order. */
-#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, elements_, fused_, has_code_,    \
-                       trans_a_, trans_b_)                                                                             \
-  SGEMM__CONSTANTS(SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_),                       \
-                   SGEMM__CONSTANT(TM, TM_), SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_),                       \
-                   SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_), SGEMM__CONSTANT(bufs, bufs_),                     \
-                   SGEMM__CONSTANT(slice_k, slice_k_),                                                                 \
-                   SGEMM__CONSTANT(cluster_split_k, SGEMM__CLUSTER_SPLIT_K_##stage),                                   \
-                   SGEMM__CONSTANT(uses_tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(elements, elements_),           \
-                   SGEMM__CONSTANT(fused, fused_), SGEMM__CONSTANT(has_code, has_code_),                               \
-                   SGEMM__CONSTANT(trans_a, trans_a_), SGEMM__CONSTANT(trans_b, trans_b_))
+#define SGEMM__COLUMNS(stage, BM_, BN_, BK_, TM_, TN_, WM_, WN_, V_, bufs_, slice_k_, elements_, serial_, fused_,      \
+                       has_code_, trans_a_, trans_b_)                                                                  \
+  SGEMM__CONSTANTS(                                                                                                    \
+      SGEMM__CONSTANT(BM, BM_), SGEMM__CONSTANT(BN, BN_), SGEMM__CONSTANT(BK, BK_), SGEMM__CONSTANT(TM, TM_),          \
+      SGEMM__CONSTANT(TN, TN_), SGEMM__CONSTANT(WM, WM_), SGEMM__CONSTANT(WN, WN_), SGEMM__CONSTANT(V, V_),            \
+      SGEMM__CONSTANT(bufs, bufs_), SGEMM__CONSTANT(slice_k, slice_k_),                                                \
+      SGEMM__CONSTANT(cluster_split_k, SGEMM__CLUSTER_SPLIT_K_##stage),                                                \
+      SGEMM__CONSTANT(uses_tma, SGEMM__USES_TMA_##stage), SGEMM__CONSTANT(elements, elements_),                        \
+      SGEMM__CONSTANT(serial, serial_), SGEMM__CONSTANT(fused, fused_), SGEMM__CONSTANT(has_code, has_code_),          \
+      SGEMM__CONSTANT(trans_a, trans_a_), SGEMM__CONSTANT(trans_b, trans_b_))
 
 /* 1 for an operand that a pipeline copies by single elements with its own loader: its op is read at run time, or it has
    at most 8 rows or columns and is MN-major. mn_major: the op with which it is MN-major. */
@@ -216,7 +216,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* The sgemm__shape that a kernel passes to its body. The kernel has SGEMM__COLUMNS before it. */
 #define SGEMM__SHAPE                                                                                                   \
   {                                                                                                                    \
-    BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_split_k, !trans_a, trans_b == 1, fused, elements,            \
+    BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, cluster_split_k, !trans_a, trans_b == 1, fused, elements, serial,    \
         SGEMM__IS_SMALL(BM, trans_a, 1), SGEMM__IS_SMALL(BN, trans_b, 0)                                               \
   }
 
@@ -240,6 +240,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
               "one operand at most is small, and then the variant has no other mark", name)                            \
   SGEMM__RULE(!fused || (uses_tma && !cluster_split_k) || (bufs >= 3 && cluster_split_k && slice_k > 1),               \
               "tma, and splitk with several sliced-K groups, apply an epilogue to results in registers", name)         \
+  SGEMM__RULE(!serial || (bufs >= 3 && cluster_split_k), "splitk and clustered can have serial split-K", name)         \
   SGEMM__RULE(elements == 0 || SGEMM__SAME(stage, async) || SGEMM__SAME(stage, splitk) || SGEMM__SAME(stage, direct),  \
               "async, splitk and direct can be marked as copying single elements", name)
 #define SGEMM__DIVIDES(a, b) ((a) > 0 && ((b) % (a) == 0 || (a) % (b) == 0)) /* 1 if a divides b, or b divides a */
@@ -282,8 +283,8 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */
 #define SGEMM__CHECK(stage, name, blocks, BM_, BN_, BK_, ...)                                                          \
   SGEMM__DEVICE void SGEMM__CAT(name, _rules)(void) {                                                                  \
-    SGEMM__COLUMNS(stage, BM_, BN_, BK_, __VA_ARGS__, SGEMM__ELEMENTS(name), SGEMM__FUSED(name), 1,                    \
-                   SGEMM__SMALL(stage, BM_, BK_) * SGEMM__OP_AT_RUN_TIME,                                              \
+    SGEMM__COLUMNS(stage, BM_, BN_, BK_, __VA_ARGS__, SGEMM__ELEMENTS(name), SGEMM__SERIAL(name),                      \
+                   SGEMM__FUSED(name), 1, SGEMM__SMALL(stage, BM_, BK_) * SGEMM__OP_AT_RUN_TIME,                       \
                    SGEMM__SMALL(stage, BN_, BK_) * SGEMM__OP_AT_RUN_TIME)                                              \
     SGEMM__RULES(stage, name, blocks)                                                                                  \
     SGEMM__CAT(SGEMM__RULES_, stage)(name)                                                                             \
@@ -299,6 +300,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
           SGEMM__CAT(SGEMM__KERNEL_, stage), stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN),                            \
           blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                        \
           SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                     \
+          SGEMM__SERIAL(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                       \
           SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production)))             \
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
       SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                                                                       \
@@ -311,7 +313,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
       SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                \
         SGEMM__CAT(SGEMM__KERNEL_, stage)(                                                                             \
             stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced),                                       \
-            blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, 0, SGEMM__REDUCES, 1, 0, 1))                         \
+            blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, 0, 0, SGEMM__REDUCES, 1, 0, 1))                      \
       SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                    \
         SGEMM__DECLARE_KERNEL(stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced)))))
 // clang-format on

@@ -31,6 +31,7 @@ typedef struct sgemm__args {
   int trans_a, trans_b;            /* 1: op T */
   const uint32_t *fallback_reason; /* tensor modes: the guard's word, 0 if tensor cores computed C; else NULL */
   int run_on_fallback;             /* 1: the kernel runs if *fallback_reason is not 0; 0: if it is 0 */
+  int follows, precedes;           /* serial split-K: 1 if the launch before, or the next one, computes the same C */
   int applies_epilogue;            /* 1: results go through sgemm__apply_epilogue(), and C above is D; 0: plain */
   sgemm__epilogue_args epilogue;
 } sgemm__args;

@@ -59,6 +59,8 @@
 #define SGEMM__REDUCING(name) SGEMM__REDUCING2(name)
 #define SGEMM__ELEMENTS2(name) SGEMM__IS(SGEMM__ELEMENTS_##name)
 #define SGEMM__ELEMENTS(name) SGEMM__ELEMENTS2(name)
+#define SGEMM__SERIAL2(name) SGEMM__IS(SGEMM__SERIAL_##name)
+#define SGEMM__SERIAL(name) SGEMM__SERIAL2(name)
 #define SGEMM__SMALL2(stage, extent, BK) SGEMM__IS(SGEMM__SMALL_##stage##_##extent##_##BK)
 #define SGEMM__SMALL(stage, extent, BK) SGEMM__SMALL2(stage, extent, BK)
 #define SGEMM__ANY_OP_00 0
@@ -209,6 +211,18 @@
 #define SGEMM__ELEMENTS_sgemm_direct_8x4x64_8x4 ~, 2
 #define SGEMM__ELEMENTS_sgemm_direct_4x8x256_4x8 ~, 2
 #define SGEMM__ELEMENTS_sgemm_direct_8x4x256_8x4 ~, 2
+
+/* SGEMM__SERIAL_<variant> marks the variants of splitk and clustered whose plans may have serial split-K: serial_k > 1.
+   Their kernels have a PDL trigger and a second PDL wait. The trigger costs calls of 2 to 5 us 1 to 2 %, also if it is
+   not executed, so the variants for short calls are not marked (docs/notebook/selection.md, "Serial split-K"). */
+#define SGEMM__SERIAL_sgemm_splitk_64x128x8_8x8 ~, 1
+#define SGEMM__SERIAL_sgemm_splitk_64x64x16_8x4 ~, 1
+#define SGEMM__SERIAL_sgemm_splitk_32x64x16_8x4 ~, 1
+#define SGEMM__SERIAL_sgemm_splitk_32x32x32_4x4 ~, 1
+#define SGEMM__SERIAL_sgemm_splitk_16x128x32_16x4 ~, 1
+#define SGEMM__SERIAL_sgemm_splitk_128x16x32_4x16 ~, 1
+#define SGEMM__SERIAL_sgemm_clustered_64x64x32_16x8 ~, 1
+#define SGEMM__SERIAL_sgemm_clustered_32x32x128_16x8 ~, 1
 
 /* SGEMM__SMALL_<stage>_<BM or BN>_<BK> marks tiles of few rows or few columns. The operand with as many rows or columns
    is a small part of the loads. A kernel of such a variant reads its op at run time, so that there are two kernels,

@@ -44,6 +44,7 @@ four lanes along n exchange the elements of vectors that go to unaligned rows   
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,           64,  64,   8,   8,   8,  64,  64, 4, 3, 1, 1
 four lanes along n exchange the elements of vectors that go to unaligned rows       | splitk,         128,  64,  16,   8,   8, 128,  16, 4, 4, 1, 4
 tma, and splitk with several sliced-K groups, apply an epilogue to results in registers | splitk,          64,  64,  16,   8,   8,  32,  64, 4, 3, 1, 4
+splitk and clustered can have serial split-K                                         | async,           64,  64,  16,   4,   8,  32,  32, 4, 3, 1, 1
 async, splitk and direct can be marked as copying single elements                    | tiled,           16,  16,  32,   1,   1,  16,  16, 1, 1, 1, 1
 splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
 one operand at most is small, and then the variant has no other mark                 | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
@@ -118,7 +119,7 @@ sentences() {
 }
 
 # compile_rows: compiles a table that starts with the rows in `lines`, and has estimates for their `variants`, and compares
-# the messages of each row with its rules. The build compiles no kernel of these rows. Five of them have a mark.
+# the messages of each row with its rules. The build compiles no kernel of these rows. Six of them have a mark.
 lines=() variants=()
 compile_rows() {
   local i messages rows=
@@ -128,7 +129,7 @@ compile_rows() {
       sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"])
       print "#define SGEMM__ELEMENTS_sgemm_splitk_16x64x32_4x4 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x16x32_4x4 ~, 1"
       print "#define SGEMM__ELEMENTS_sgemm_async_128x256x16_8x8 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x64x16_8x8 ~, 1"
-      print "#define SGEMM__ELEMENTS_sgemm_tiled_16x16x32_1x1 ~, 1"
+      print "#define SGEMM__ELEMENTS_sgemm_tiled_16x16x32_1x1 ~, 1\n#define SGEMM__SERIAL_sgemm_async_64x64x16_4x8 ~, 1"
     }
     { print }
     /^#define SGEMM_VARIANTS\(X\)/ { printf "%s", ENVIRON["ROWS"] }'

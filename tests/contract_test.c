@@ -352,11 +352,11 @@ static sgemm_plan plan_of(const problem *q, int variant, int cluster_k, int spli
   return plan;
 }
 
-/* A plan is refused if no variant, or not this one, supports its cluster_k, split_k or stream_k. */
-Test(bad_plans, cluster_k_split_k_and_stream_k) {
+/* A plan is refused if no variant, or not this one, supports its cluster_k, split_k, stream_k or serial_k. */
+Test(bad_plans, divisions_of_k) {
   static const int unsupported[][2] = {{17, 1}, {32, 1}, {0, 1}, {-2, 1},       {24, 2},
                                        {1, 0},  {1, -1}, {8, 0}, {INT32_MAX, 1}};
-  static const int stream_k_values[] = {-1, 1, 65536};
+  static const int stream_k_values[] = {-1, 1, 65536}, serial_k_values[] = {0, -1, 9, INT32_MAX};
   int v, i;
   need_backend();
   for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
@@ -381,6 +381,17 @@ Test(bad_plans, cluster_k_split_k_and_stream_k) {
       plan.stream_k = 2;
       expect_bad_plan(&q, plan);
     }
+    plan = plan_of(&q, v, 1, 1);
+    for (i = 0; i < (int)(sizeof serial_k_values / sizeof *serial_k_values); i++) {
+      plan.serial_k = serial_k_values[i];
+      expect_bad_plan(&q, plan);
+    }
+    plan.serial_k = 2;
+    plan.repack_a = r->uses_tma;
+    if (!r->serial || plan.repack_a)
+      expect_bad_plan(&q, plan);
+    plan.split_k = 2;
+    expect_bad_plan(&q, plan);
     problem_free(&q);
   }
 }
@@ -435,6 +446,9 @@ Test(bad_plans, tensor) {
     plan.split_k = 0;
     expect_bad_plan(&q, plan);
     plan.split_k = 1;
+    plan.serial_k = 2;
+    expect_bad_plan(&q, plan);
+    plan.serial_k = 1;
     plan.stream_k = 2;
     expect_bad_plan(&q, plan);
     plan.stream_k = 0;

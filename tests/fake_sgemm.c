@@ -60,7 +60,7 @@ sgemm_status sgemm_device_query(int device, sgemm_device *out) {
 
 /* Tensor cores for k from 100 on. */
 sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
-  sgemm_plan plan = {(sgemm_variant)0, SGEMM_TENSOR_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0, 1, 1, 1};
+  sgemm_plan plan = {(sgemm_variant)0, SGEMM_TENSOR_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 1, 0, 0, 1, 1, 1};
   (void)stage, (void)device;
   if (p->mode != SGEMM_STRICT && p->k >= 100)
     plan.tensor = (sgemm_tensor_variant)0;

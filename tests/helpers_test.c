@@ -468,8 +468,8 @@ static sgemm_device device(int i) {
 static int same_plan(const sgemm_plan *a, const sgemm_plan *b) {
   return a->variant == b->variant && a->tensor == b->tensor && a->tensor_fallback == b->tensor_fallback &&
          a->cluster_k == b->cluster_k && a->split_k == b->split_k && a->stream_k == b->stream_k &&
-         a->slices_m == b->slices_m && a->slices_n == b->slices_n && a->slices_k == b->slices_k &&
-         a->repack_a == b->repack_a && a->repack_b == b->repack_b;
+         a->serial_k == b->serial_k && a->slices_m == b->slices_m && a->slices_n == b->slices_n &&
+         a->slices_k == b->slices_k && a->repack_a == b->repack_a && a->repack_b == b->repack_b;
 }
 
 /* Sets valid addresses. No call may follow them. Tensor maps can describe operands at these addresses. */
@@ -572,10 +572,10 @@ Test(selection, finds_the_lowest_estimate) {
       const sgemm__tile_sizes *t = sgemm__tile_sizes_of((sgemm_variant)v);
       const sgemm__bounds bounds = sgemm__bounds_of(t, own, &q, &sgemm__h200);
       sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
-      for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(t, d->code_arch); number++) {
-        const int exists = sgemm__numbered_plan(number, &r, &q, &plan);
-        if (exists > 0 && sgemm__possible(&plan, d)) {
+      for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(t, &q, d->code_arch); number++) {
+        if (sgemm__numbered_plan(number, &r, &q, &plan) && sgemm__possible(&plan, d)) {
           const int kind = sgemm__summed_parts(&plan) > 1 ? SGEMM__SUMMED_K
+                           : plan.serial_k > 1            ? SGEMM__SERIAL_K
                            : plan.cluster_k > 1           ? SGEMM__CLUSTER_K
                                                           : SGEMM__WHOLE_K;
           sgemm__best above = {plan, 0.0};
@@ -586,9 +586,11 @@ Test(selection, finds_the_lowest_estimate) {
           sgemm__decide_repack(&plan, &q.args, p.workspace_bytes);
           if (sgemm_plan_workspace(&plan, &p) > p.workspace_bytes)
             continue;
-          cr_assert(bounds.lowest <= bounds.kinds[kind] && bounds.kinds[kind] < sgemm__bound_limit(&above, &q) &&
-                        sgemm__may_take_less(sgemm__without_power(above.cost, q.power), &plan, &r, &q, &sgemm__h200),
-                    "shape %d, %s, plan %d", i, r.v->name, number);
+          cr_assert(
+              bounds.lowest <= bounds.kinds[kind] && bounds.kinds[kind] < sgemm__bound_limit(&above, &q) &&
+                  (plan.serial_k == 1 || sgemm__may_be_serial(sgemm__without_power(above.cost, q.power), &r, &q)) &&
+                  sgemm__may_take_less(sgemm__without_power(above.cost, q.power), &plan, &r, &q, &sgemm__h200),
+              "shape %d, %s, plan %d", i, r.v->name, number);
           if (cost < lowest)
             lowest = cost;
         }
@@ -695,6 +697,33 @@ static void check_tma_launches(const sgemm_params *p, const sgemm_plan *plan, in
               "launch %d", l);
 }
 
+/* Checks the launches of serial split-K: a part of k each, in order, of which all but the first add to C. Each but the
+   last lets the next one start. */
+static void check_serial_launches(const sgemm_params *p, const sgemm_plan *plan, int64_t tiles, const char *entry,
+                                  int i, int which) {
+  const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
+  const int swap = p->order == SGEMM_COL_MAJOR;
+  const float *A = swap ? p->B : p->A, *B = swap ? p->A : p->B;
+  const int64_t lda = swap ? p->ldb : p->lda, ldb = swap ? p->lda : p->ldb;
+  const int trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N, trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
+  const int64_t steps = (p->k + v->BK - 1) / v->BK, part_k = (steps + plan->serial_k - 1) / plan->serial_k * v->BK;
+  int64_t begin = 0;
+  int l;
+  cr_assert(plan->split_k == 1 && plan->stream_k == 0 && v->serial && v->cluster_split_k);
+  for (l = 0; l < launches; l++, begin += part_k) {
+    const int64_t k = p->k - begin < part_k ? p->k - begin : part_k;
+    cr_assert(launched[l].kernel == (int)plan->variant && launched[l].grid.cluster == (unsigned)plan->cluster_k &&
+                  launched[l].grid.x == tiles * plan->cluster_k * (v->uses_tma ? p->batch : 1) &&
+                  launched[l].args.k == k && k > 0 && launched[l].args.beta == (l > 0 ? 1.0f : p->beta) &&
+                  launched[l].args.alpha == p->alpha && launched[l].args.follows == (l > 0) &&
+                  launched[l].args.precedes == (l < launches - 1) &&
+                  launched[l].args.A == A + begin * (trans_a ? lda : 1) &&
+                  launched[l].args.B == B + begin * (trans_b ? 1 : ldb) && launched[l].args.C == p->C,
+              "%s, shape %d, device %d: launch %d of %s", entry, i, which, l, v->name);
+  }
+  cr_assert(launches > 1 && begin >= p->k, "%s, shape %d, device %d: %d launches", entry, i, which, launches);
+}
+
 /* Checks the launches of a strict plan. */
 static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const char *entry, int i, int which) {
   const sgemm_variant_info *v = sgemm_variant_get(plan->variant);
@@ -704,6 +733,10 @@ static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const 
   const int64_t blocks = tiles * plan->cluster_k * plan->split_k;
   int l;
   cr_assert(plan->tensor == SGEMM_TENSOR_VARIANT_NONE, "%s, shape %d, device %d", entry, i, which);
+  if (plan->serial_k > 1) {
+    check_serial_launches(p, plan, tiles, entry, i, which);
+    return;
+  }
   if (v->uses_tma) {
     check_tma_launches(p, plan, tiles, entry, i, which);
     return;
@@ -726,7 +759,7 @@ static void check_launches(const sgemm_params *p, const sgemm_plan *plan, const 
 Test(selection, selected_plans_run) {
   static const int64_t workspaces[] = {0, 32 << 20};
   unsigned seen_cluster_k = 0; /* bit c: a plan with cluster_k c */
-  int seen_split_k = 0, seen_stream_k = 0, seen_repack_b = 0, which, w, i;
+  int seen_split_k = 0, seen_stream_k = 0, seen_serial_k = 0, seen_repack_b = 0, which, w, i;
   set_compiled(SGEMM_STAGE_ANY);
   for (which = 0; which < DEVICES; which++)
     for (w = 0; w < 2; w++)
@@ -745,6 +778,8 @@ Test(selection, selected_plans_run) {
                   "shape %d, device %d: %s with cluster_k %d", i, which, v->name, plan.cluster_k);
         cr_assert(plan.split_k == 1 || (workspaces[w] > 0 && sgemm__can_split_k(v) && !v->uses_tma),
                   "shape %d, device %d: %s with split_k %d", i, which, v->name, plan.split_k);
+        cr_assert(plan.serial_k == 1 || (plan.serial_k > 1 && plan.serial_k <= 8 && d.code_arch >= 90),
+                  "shape %d, device %d: %s with serial_k %d", i, which, v->name, plan.serial_k);
         cr_assert(plan.stream_k == 0 || (workspaces[w] > 0 && plan.stream_k > 1 && v->uses_tma),
                   "shape %d, device %d: %s with stream_k %d", i, which, v->name, plan.stream_k);
         cr_assert(!v->uses_tma || d.code_arch >= 90, "shape %d, device %d: %s", i, which, v->name);
@@ -762,11 +797,13 @@ Test(selection, selected_plans_run) {
         seen_cluster_k |= 1u << plan.cluster_k;
         seen_split_k += plan.split_k > 1;
         seen_stream_k += plan.stream_k > 1;
+        seen_serial_k += plan.serial_k > 1;
         seen_repack_b += plan.repack_b;
       }
-  cr_assert(seen_cluster_k == 0x1017e && seen_split_k > 0 && seen_stream_k > 0 && seen_repack_b > 0,
-            "cluster sizes 0x%x; plans with split_k %d, stream_k %d, repack_b %d", seen_cluster_k, seen_split_k,
-            seen_stream_k, seen_repack_b);
+  cr_assert(seen_cluster_k == 0x1017e && seen_split_k > 0 && seen_stream_k > 0 && seen_serial_k > 0 &&
+                seen_repack_b > 0,
+            "cluster sizes 0x%x; plans with split_k %d, stream_k %d, serial_k %d, repack_b %d", seen_cluster_k,
+            seen_split_k, seen_stream_k, seen_serial_k, seen_repack_b);
 }
 
 /* Checks the launches of a slice of a tensor plan, or of a plan without slices, from *from on: split, multiply, the

@@ -428,6 +428,30 @@ Test(launches, parts) {
   plan.split_k = 2;
   f.p.epilogue = SGEMM_EPILOGUE_relu;
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
+  cr_assert(count == 7 && count == sgemm__count_launches(&plan, &f.p), "the longest list of a slice");
+  for (i = 0; i < count; i++)
+    cr_assert_str_eq(list[i].part, want[i]);
+  fixture_free(&f);
+}
+
+/* Serial split-K: a kernel for each part of k, and the one that applies an epilogue. */
+Test(launches, serial) {
+  static const char *const want[] = {"splitk", "splitk", "splitk", "splitk", "splitk",
+                                     "splitk", "splitk", "splitk", "host"};
+  fixture f = fixture_of(SGEMM_N, SGEMM_T, 150, 140, 300);
+  sgemm_launch list[SGEMM_MAX_LAUNCHES];
+  sgemm_plan plan = plan_of(SGEMM_splitk_64x64x16_8x4, &f);
+  int i, count = 0;
+  plan.serial_k = 3;
+  compare(&f, &plan, "sgemm_splitk_64x64x16_8x4 sgemm_splitk_64x64x16_8x4 sgemm_splitk_64x64x16_8x4");
+  plan.cluster_k = 2;
+  plan.serial_k = 8;
+  f.p.epilogue = SGEMM_EPILOGUE_relu;
+  cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
+  cr_assert(count == 8 && count == sgemm__count_launches(&plan, &f.p), "19 k-steps are 7 parts of 3: %d launches",
+            count);
+  f.p.k = 256;
+  cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
   cr_assert(count == SGEMM_MAX_LAUNCHES && count == sgemm__count_launches(&plan, &f.p), "the longest list");
   for (i = 0; i < count; i++)
     cr_assert_str_eq(list[i].part, want[i]);

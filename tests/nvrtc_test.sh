@@ -46,7 +46,7 @@ with clang check "clang" clang -std=c11 "${strict[@]}" -c sgemm.c -o sgemm_clang
 same "undefined symbols" "" "$(nm -u sgemm.o | awk '{ print $NF }' | grep -vxE '_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|mem(cpy|set|cmp)|snprintf|sqrt|str(len|cpy)' || true)"
 for object in sgemm sgemm_cpp; do
   check "$object: link" gcc -std=c11 -I"$root" host.c $object.o -lm -o host
-  same "$object: run" "sgemm_async_64x64x8_8x8_nt of async, 20 x 1 x 1 blocks of 64 threads, 320 bytes
+  same "$object: run" "sgemm_async_64x64x8_8x8_nt of async, 20 x 1 x 1 blocks of 64 threads, 328 bytes
 1 1 1" "$(./host)"
 done
 

@@ -1552,9 +1552,9 @@ Test(selection, workspace) {
   need_backend();
   for (mode = SGEMM_TENSOR; mode <= SGEMM_TENSOR_FULL; mode++) {
     problem q;
-    sgemm_plan plan =
-                   {SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 0, 0, 1, 1, 1},
-               less;
+    sgemm_plan
+        plan = {SGEMM_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, SGEMM_TENSOR_VARIANT_NONE, 1, 1, 0, 1, 0, 0, 1, 1, 1},
+        less;
     sgemm_device device;
     float *c;
     int64_t bytes = 0, size;

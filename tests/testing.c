@@ -58,11 +58,18 @@ void problem_plan(problem *q, int cluster_k, int split) {
   q->plan.cluster_k = cluster_k;
   q->plan.split_k = tma ? 1 : split;
   q->plan.stream_k = tma && split > 1 ? split : 0;
+  q->plan.serial_k = 1;
+}
+
+void problem_plan_serial(problem *q, int cluster_k, int serial_k) {
+  problem_plan(q, cluster_k, 1);
+  q->plan.serial_k = serial_k;
 }
 
 void problem_plan_tensor(problem *q, sgemm_tensor_variant tensor, int split_k) {
   q->plan.tensor = tensor;
   q->plan.split_k = split_k;
+  q->plan.serial_k = 1;
 }
 
 static int is_tensor(const problem *q) { return q->plan.tensor != SGEMM_TENSOR_VARIANT_NONE; }
@@ -71,19 +78,20 @@ const char *problem_fault(problem *q, const char *format, ...) {
   const sgemm_params *p = &q->p;
   const sgemm_variant_info *v = sgemm_variant_get(q->variant);
   const sgemm_tensor_variant_info *t = sgemm_tensor_variant_get(q->plan.tensor);
-  const int n = snprintf(q->fault, sizeof q->fault,
-                         "%s, cluster_k %d, split_k %d, stream_k %d, repacked %d %d, order %d, ops %d %d, m %lld, "
-                         "n %lld, k %lld, ld %lld %lld %lld, alpha %g, beta %g, batch %lld"
-                         " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
-                         t   ? t->name
-                         : v ? v->name
-                             : "selected",
-                         q->plan.cluster_k, q->plan.split_k, q->plan.stream_k, q->plan.repack_a, q->plan.repack_b,
-                         p->order, p->op_a, p->op_b, (long long)p->m, (long long)p->n, (long long)p->k,
-                         (long long)p->lda, (long long)p->ldb, (long long)p->ldc, (double)p->alpha, (double)p->beta,
-                         (long long)p->batch, (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c,
-                         (long long)q->A.offset, (long long)q->B.offset, (long long)q->C.offset,
-                         q->kind == EXACT ? "exact" : "rounding", (unsigned long long)q->seed);
+  const int n = snprintf(
+      q->fault, sizeof q->fault,
+      "%s, cluster_k %d, split_k %d, stream_k %d, serial_k %d, repacked %d %d, order %d, ops %d %d, m %lld, "
+      "n %lld, k %lld, ld %lld %lld %lld, alpha %g, beta %g, batch %lld"
+      " at %lld %lld %lld, offsets %lld %lld %lld, %s, seed %llu: ",
+      t   ? t->name
+      : v ? v->name
+          : "selected",
+      q->plan.cluster_k, q->plan.split_k, q->plan.stream_k, q->plan.serial_k, q->plan.repack_a, q->plan.repack_b,
+      p->order, p->op_a, p->op_b, (long long)p->m, (long long)p->n, (long long)p->k, (long long)p->lda,
+      (long long)p->ldb, (long long)p->ldc, (double)p->alpha, (double)p->beta, (long long)p->batch,
+      (long long)p->stride_a, (long long)p->stride_b, (long long)p->stride_c, (long long)q->A.offset,
+      (long long)q->B.offset, (long long)q->C.offset, q->kind == EXACT ? "exact" : "rounding",
+      (unsigned long long)q->seed);
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(q->fault + n, sizeof q->fault - (size_t)n, format, arguments);

@@ -92,6 +92,7 @@ int can_run_tensor(int variant);
    repacks, and the strict fallback of a tensor-core variant. split: the plan's split_k, or in stage tma its stream_k
    (1: off). */
 void problem_plan(problem *q, int cluster_k, int split);
+void problem_plan_serial(problem *q, int cluster_k, int serial_k);
 void problem_plan_tensor(problem *q, sgemm_tensor_variant tensor, int split_k);
 
 void problem_make(problem *q);

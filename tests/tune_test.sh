@@ -9,7 +9,7 @@ usage="tune: usage: tune measure FILE.csv [SHAPES.csv] | tune check FILE.csv... 
 says "no arguments" "$usage"
 says "no such verb" "$usage" guess "$times"
 says "no such file" "tune: $work/none.csv: cannot be read" check "$work/none.csv"
-echo "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds" > "$work/empty.csv"
+echo "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,serial_k,microseconds" > "$work/empty.csv"
 says "no GPU" "tune: measure: needs a GPU" measure "$work/times.csv"
 shapes() { printf 'name,m,n,k,batch,op\n%s\n' "$1" > "$work/shapes.csv"; }
 shapes $'good,1,2,3,1,NN\nlast,5,6,7,8,TT'
@@ -33,9 +33,9 @@ for how in with without; do
 done
 
 # Without the columns lda, ldb, ldc and beta the matrices are packed and beta is 0: for such calls both files are equal.
-packed='NR == 1 || ($11 == ($5 ~ /^N/ ? $3 : $1) && $12 == ($5 ~ /N$/ ? $2 : $3) && $13 == $2 && $14 == 0)'
+packed='NR == 1 || ($12 == ($5 ~ /^N/ ? $3 : $1) && $13 == ($5 ~ /N$/ ? $2 : $3) && $14 == $2 && $15 == 0)'
 awk -F, "$packed" "$times" > "$work/packed.csv"
-cut -d, -f1-10 "$work/packed.csv" > "$work/short.csv"
+cut -d, -f1-11 "$work/packed.csv" > "$work/short.csv"
 "$tool" check "$work/packed.csv" > "$work/check"
 "$tool" check "$work/short.csv" > "$work/check2"
 same "files with and without leading dimensions" "$(cat "$work/check")" "$(cat "$work/check2")"

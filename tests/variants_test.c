@@ -314,6 +314,35 @@ static void uneven_clusters(sgemm_variant variant) {
   }
 }
 
+/* Launches that add to C in their order: all with the same k, the last one with less, fewer than the plan has, one, and
+   one of k = 0. alpha, beta and a batch apply once. Where the variant has clusters, two of the plans do. */
+static void serial_plans(sgemm_variant variant) {
+  static const struct {
+    int serial_k, cluster_k, steps;
+    float alpha, beta;
+  } cases[] = {{2, 1, 4, 1.0f, 0.0f},  {3, 2, 11, -0.5f, 2.0f}, {8, 1, 9, 0.5f, 0.0f},
+               {5, 3, 21, 2.0f, 1.0f}, {4, 1, 1, 1.0f, -2.0f},  {7, 1, 0, 1.0f, 0.5f}};
+  const sgemm_variant_info *v = sgemm_variant_get(variant);
+  int i;
+  for (i = quick_tier() ? (int)variant % 3 : 0; i < 6; i += quick_tier() ? 3 : 1) {
+    problem q = problem_of(variant, OPS[i % 4][0], OPS[i % 4][1], v->BM + 3, 5, cases[i].steps * v->BK, EXACT);
+    q.p.k -= cases[i].steps > 4 ? 3 : 0;
+    q.p.alpha = cases[i].alpha;
+    q.p.beta = cases[i].beta;
+    q.p.batch = 1 + i % 2;
+    q.p.ldc += i % 3;
+    q.p.stride_c = q.p.m * q.p.ldc;
+    if (v->uses_tma) { /* no operand is packed */
+      q.p.lda = (q.p.lda + 3) / 4 * 4;
+      q.p.ldb = (q.p.ldb + 3) / 4 * 4;
+      q.p.stride_a = q.p.lda * (q.p.op_a == SGEMM_N ? q.p.m : q.p.k);
+      q.p.stride_b = q.p.ldb * (q.p.op_b == SGEMM_N ? q.p.k : q.p.n);
+    }
+    problem_plan_serial(&q, v->cluster_split_k ? cases[i].cluster_k : 1, cases[i].serial_k);
+    CHECK(problem_solve(&q, schedule(i)));
+  }
+}
+
 /* cluster_k of 1 to 8 and 16, with several split_k where it is 1, 2, 4 or 8, each on each shape, or, with BK = 1024, on
    every second one: these two variants of gemv would take half of the time of all of its tests.
    Mutants run with every fifth case. The quick tier has every seventh, with BK from 256 on every eleventh, and with BK
@@ -328,6 +357,8 @@ static void plans(sgemm_variant variant) {
       for (shape = 0; shape < PLAN_SHAPES; shape++, c++)
         if (reduced() ? c % step == 0 : v->BK < 1024 || (shape + i) % 2 == 0)
           plan_case(variant, clusters[size], splits[i], shape, c);
+  if (v->serial)
+    serial_plans(variant);
   if (v->uses_tma && can_split(v))
     stream_k_tiles(variant);
   if (v->uses_tma && can_split(v) && v->BM * v->BN == 1024)

@@ -157,6 +157,8 @@ static void print_candidate(const options *o, const sgemm__problem *q, const sge
     used += snprintf(fields + used, sizeof fields - (size_t)used, " split_k %d", plan->split_k);
   if (plan->stream_k > 1)
     used += snprintf(fields + used, sizeof fields - (size_t)used, " stream_k %d", plan->stream_k);
+  if (plan->serial_k > 1)
+    used += snprintf(fields + used, sizeof fields - (size_t)used, " serial_k %d", plan->serial_k);
   if (plan->repack_a || plan->repack_b)
     snprintf(fields + used, sizeof fields - (size_t)used, " packs %s%s", plan->repack_a ? "A" : "",
              plan->repack_b ? "B" : "");
@@ -164,7 +166,7 @@ static void print_candidate(const options *o, const sgemm__problem *q, const sge
       "%10.1f %10.1f %10.1f %10.1f %8.1f %8.1f %8.1f %10.1f %8.2f %8.1f  %s%s\n", us,
       sgemm__sm_time(&w, plan, &r) / mhz, sgemm__load_time(&w, plan, &r) / mhz,
       sgemm__memory_time(&w, plan, &r, q, &sgemm__h200) / mhz, sgemm__lost_reuse(&w, plan, &r, q, &sgemm__h200) / mhz,
-      (sgemm__split_cost(plan, &r, &sgemm__h200) + (w.units - 1.0) * w.left * r.partial) / mhz,
+      (sgemm__split_cost(plan, &r, q, &sgemm__h200) + (w.units - 1.0) * w.left * r.partial) / mhz,
       sgemm__pack_cost(pack, q->dram_byte, &sgemm__h200) / mhz, sgemm__power_bound(&w, plan, &r, q) / mhz,
       w.blocks / w.wave, (double)sgemm_plan_workspace(plan, &o->p) / 1048576.0, r.v->name + strlen("sgemm_"), fields);
 }

@@ -18,7 +18,7 @@
 #include "sgemm/select/cost.h"
 #include "sgemm/select/select.h"
 
-enum { PLANS_MOST = 80 }; /* plans of a variant */
+enum { PLANS_MOST = 120 }; /* plans of a variant */
 
 /* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of
    plans. */
@@ -52,7 +52,7 @@ static inline int plans_of_tma(sgemm_variant variant, const sgemm_params *p, con
 }
 
 /* The plans of any other variant: clusters of 1 to 16 blocks with up to 16 blocks for each SM, and, for clusters of 1,
-   2, 4 and 8, split-K with up to 4 blocks for each SM. */
+   2, 4 and 8, split-K with up to 4 blocks for each SM, and serial split-K with up to 6. */
 static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                   sgemm_plan *plans) {
   static const int split_k[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
@@ -72,6 +72,13 @@ static inline int plans_of_splits(sgemm_variant variant, const sgemm_params *p, 
           (tiles * parts <= most * device->multiprocessors && parts * sgemm__min_block_k(v) <= (double)p->k))
         count = plans_add(plans, count, plan, p, device);
     }
+    plan.split_k = 1;
+    for (plan.serial_k = 2; splits && plan.serial_k <= SGEMM__SERIAL_LIMIT; plan.serial_k++) {
+      const int parts = plan.cluster_k * plan.serial_k;
+      if (tiles * parts <= 6.0 * device->multiprocessors && parts * sgemm__min_block_k(v) <= (double)p->k)
+        count = plans_add(plans, count, plan, p, device);
+    }
+    plan.serial_k = 1;
   }
   return count;
 }

@@ -347,8 +347,8 @@ typedef struct fastest {
 
 static void print_plan(FILE *out, const sgemm_plan *plan) {
   const sgemm_tensor_variant_info *tensor = sgemm_tensor_variant_get(plan->tensor);
-  fprintf(out, "%s:%d:%d:%d:%d%d", (tensor != NULL ? tensor->name : sgemm_variant_get(plan->variant)->name) + 6,
-          plan->cluster_k, plan->split_k, plan->stream_k, plan->repack_a, plan->repack_b);
+  fprintf(out, "%s:%d:%d:%d:%d:%d%d", (tensor != NULL ? tensor->name : sgemm_variant_get(plan->variant)->name) + 6,
+          plan->cluster_k, plan->split_k, plan->stream_k, plan->serial_k, plan->repack_a, plan->repack_b);
 }
 
 /* Times all plans of a call. with: the fastest of all, without: of those that need no workspace; both hold the selected
@@ -378,11 +378,11 @@ static int time_plans(bench *b, const sgemm_params *p, fastest *with, fastest *w
         *with = (fastest){s.plan, times[1]};
       if (bare && times[1] < without->us)
         *without = (fastest){s.plan, times[1]};
-      fprintf(b->plans, "%lld,%lld,%lld,%lld,%c%c,%s,%d,%d,%d,%.3f,%lld,%lld,%lld,%g\n", (long long)p->m,
+      fprintf(b->plans, "%lld,%lld,%lld,%lld,%c%c,%s,%d,%d,%d,%d,%.3f,%lld,%lld,%lld,%g\n", (long long)p->m,
               (long long)p->n, (long long)p->k, (long long)p->batch, p->op_a == SGEMM_N ? 'N' : 'T',
               p->op_b == SGEMM_N ? 'N' : 'T', sgemm_variant_get((sgemm_variant)v)->name, s.plan.cluster_k,
-              s.plan.split_k, s.plan.stream_k, times[1], (long long)p->lda, (long long)p->ldb, (long long)p->ldc,
-              (double)p->beta);
+              s.plan.split_k, s.plan.stream_k, s.plan.serial_k, times[1], (long long)p->lda, (long long)p->ldb,
+              (long long)p->ldc, (double)p->beta);
     }
   }
   return 0;
@@ -488,8 +488,9 @@ static int measure(const char *path, const call_list *calls, const options *o) {
   b.out = open_table(path, header);
   b.plans = o->plans == NULL
                 ? NULL
-                : open_table(o->plans,
-                             "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds,lda,ldb,ldc,beta");
+                : open_table(
+                      o->plans,
+                      "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,serial_k,microseconds,lda,ldb,ldc,beta");
   if (b.out == NULL || (o->plans != NULL && b.plans == NULL))
     return fail(b.out == NULL ? path : o->plans, "cannot be written");
   for (i = 0; i < calls->count && status == 0; i++) {

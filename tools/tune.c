@@ -11,7 +11,7 @@
                                           replace the text between BEGIN calibration and END calibration in
                                           sgemm/select/calibration_h200.h, and checks them; needs no GPU
 
-   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds, and, in the files that
+   Columns of the times: m,n,k,batch,op,variant,cluster_k,split_k,stream_k,serial_k,microseconds, and, in the files that
    `random_calls measure --plans` writes, lda,ldb,ldc,beta. */
 #include "sgemm.h"
 #include "tools/gpus.h"
@@ -76,9 +76,9 @@ static int measure_plan(bench *b, const sgemm_plan *plan, const sgemm_params *p,
     *best = us < *best ? us : *best;
   }
   if (us <= SLOWEST * *best)
-    fprintf(b->out, "%lld,%lld,%lld,%lld,%s,%s,%d,%d,%d,%.3f\n", (long long)p->m, (long long)p->n, (long long)p->k,
+    fprintf(b->out, "%lld,%lld,%lld,%lld,%s,%s,%d,%d,%d,%d,%.3f\n", (long long)p->m, (long long)p->n, (long long)p->k,
             (long long)p->batch, op, sgemm_variant_get(plan->variant)->name, plan->cluster_k, plan->split_k,
-            plan->stream_k, us);
+            plan->stream_k, plan->serial_k, us);
   return 0;
 }
 
@@ -161,7 +161,7 @@ static int measure(const char *path, const problem *shapes, size_t count) {
   b.out = fopen(path, "a");
   if (b.out == NULL)
     return fail(path, "cannot be written");
-  fprintf(b.out, "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,microseconds\n");
+  fprintf(b.out, "m,n,k,batch,op,variant,cluster_k,split_k,stream_k,serial_k,microseconds\n");
   if (count == 0)
     status = measure_all(&b);
   for (i = 0; i < count && status == 0; i++)
@@ -247,15 +247,16 @@ static int parse_sample(sample *t, const char *line) {
   long long m, n, k, batch, lda, ldb, ldc;
   sgemm__args args;
   float beta;
-  int cluster_k, split_k, stream_k, variant;
-  const int count = sscanf(line, "%lld,%lld,%lld,%lld,%2[NT],%63[^,],%d,%d,%d,%lf,%lld,%lld,%lld,%f", &m, &n, &k,
-                           &batch, op, name, &cluster_k, &split_k, &stream_k, &t->us, &lda, &ldb, &ldc, &beta);
-  variant = count == 10 || count == 14 ? variant_named(name) : SGEMM_VARIANT_COUNT;
+  int cluster_k, split_k, stream_k, serial_k, variant;
+  const int count = sscanf(line, "%lld,%lld,%lld,%lld,%2[NT],%63[^,],%d,%d,%d,%d,%lf,%lld,%lld,%lld,%f", &m, &n, &k,
+                           &batch, op, name, &cluster_k, &split_k, &stream_k, &serial_k, &t->us, &lda, &ldb, &ldc,
+                           &beta);
+  variant = count == 11 || count == 15 ? variant_named(name) : SGEMM_VARIANT_COUNT;
   if (variant == SGEMM_VARIANT_COUNT)
     return 0;
   t->p = sgemm_params_init(op[0] == 'T' ? SGEMM_T : SGEMM_N, op[1] == 'T' ? SGEMM_T : SGEMM_N, m, n, k);
   t->p.batch = batch;
-  if (count == 14) {
+  if (count == 15) {
     t->p.lda = lda;
     t->p.ldb = ldb;
     t->p.ldc = ldc;
@@ -268,6 +269,7 @@ static int parse_sample(sample *t, const char *line) {
   t->plan.cluster_k = cluster_k;
   t->plan.split_k = split_k;
   t->plan.stream_k = stream_k;
+  t->plan.serial_k = serial_k;
   args = sgemm__args_of(&t->p);
   sgemm__decide_repack(&t->plan, &args, INT64_MAX);
   t->without = sgemm_plan_workspace(&t->plan, &t->p) == 0;
@@ -417,9 +419,9 @@ static void improve(samples *s, const calibration *c, double *constant, double l
 
 /* Prints a plan of the report with its times. */
 static void print_sample(const sample *t, FILE *out) {
-  fprintf(out, " %s cluster_k %d split_k %d stream_k %d %.1f us (estimated %.1f)\n",
-          sgemm_variant_get(t->plan.variant)->name, t->plan.cluster_k, t->plan.split_k, t->plan.stream_k, t->us,
-          t->estimated);
+  fprintf(out, " %s cluster_k %d split_k %d stream_k %d serial_k %d %.1f us (estimated %.1f)\n",
+          sgemm_variant_get(t->plan.variant)->name, t->plan.cluster_k, t->plan.split_k, t->plan.stream_k,
+          t->plan.serial_k, t->us, t->estimated);
 }
 
 /* The selected sample of a shape from `first` on: that with the lowest estimate, with workspace or without. -1: there
@@ -484,7 +486,7 @@ typedef struct constant {
   int fitted; /* 0: the value is from other measurements */
 } constant;
 
-enum { CONSTANTS = 20 };
+enum { CONSTANTS = 22 };
 static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
   const constant all[CONSTANTS] = {{"launch", "%.0f", &c->launch, 1},
                                    {"persistent", "%.0f", &c->persistent, 1},
@@ -496,6 +498,7 @@ static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
                                    {"stream_k", "%.0f", &c->stream_k, 1},
                                    {"stream_bytes", "%.1f", &c->stream_bytes, 1},
                                    {"split_wait", "%.0f", &c->split_wait, 1},
+                                   {"serial", "%.0f", &c->serial, 1},
                                    {"pack", "%.0f", &c->pack, 1},
                                    {"apply", "%.0f", &c->apply, 0},
                                    {"bandwidth_share", "%.3f", &c->bandwidth_share, 1},
@@ -505,6 +508,7 @@ static void list_constants(sgemm__calibration *c, constant list[CONSTANTS]) {
                                    {"read_bytes", "%.1f", &c->read_bytes, 1},
                                    {"read_bytes_tma", "%.1f", &c->read_bytes_tma, 1},
                                    {"scattered_c", "%.1f", &c->scattered_c, 1},
+                                   {"narrow_row", "%.1f", &c->narrow_row, 1},
                                    {"lost_reuse", "%g", &c->lost_reuse, 0}};
   memcpy(list, all, sizeof all);
 }

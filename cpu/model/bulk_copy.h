@@ -13,7 +13,7 @@
 /* Adds a copy to the pending ones of the worker. */
 static void sgemm__cpu_issue_bulk_copy(const sgemm__cpu_bulk_copy *copy) {
   sgemm__cpu_worker *w = sgemm__cpu;
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_DEFERRED);
   sgemm__cpu_check_initialized(copy->mbarrier);
   if ((uintptr_t)copy->to % 16 != 0 || (uintptr_t)copy->from % 16 != 0 || copy->bytes % 16 != 0)
     sgemm__cpu_abort(SGEMM_ERROR_MISALIGNED, "a bulk copy whose addresses or size are not multiples of 16 bytes", NULL,

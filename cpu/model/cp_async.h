@@ -10,7 +10,7 @@
 /* Adds a copy to the pending ones of the running thread. floats: 1 or 4; 0: the copy writes one zero. */
 static inline void sgemm__cpu_issue_copy(float *shared, const float *p, int floats) {
   sgemm__cpu_fiber *f = sgemm__cpu_running(sgemm__cpu);
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_DEFERRED);
   if (f->copy_count == f->copy_capacity) {
     const int capacity = f->copy_capacity > 0 ? 2 * f->copy_capacity : 64;
     sgemm__cpu_copy *copies = (sgemm__cpu_copy *)realloc(f->copies, (size_t)capacity * sizeof *copies);

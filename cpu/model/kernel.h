@@ -49,13 +49,16 @@ static inline uint32_t sgemm__cluster_rank(void) { return (uint32_t)sgemm__cpu->
 
 /* Programmatic dependent launch: a launch of the CPU model starts after the preceding launch has ended. On a GPU a
    thread without the wait may read what the preceding kernel has not written yet, or overwrite what it still reads.
-   So the model requires the wait before a thread's first load, store or copy of global memory. It sees those that are
-   calls of its functions, and not a pointer that a kernel dereferences. */
-static inline void sgemm__pdl_wait(void) { sgemm__cpu_running(sgemm__cpu)->has_waited = 1; }
+   So the model requires the wait before a thread's first load or store of global memory. Before its first copy it also
+   allows sgemm__pdl_defer(). It sees those that are calls of its functions, and not a pointer that a kernel
+   dereferences. */
+static inline void sgemm__pdl_wait(void) { sgemm__cpu_running(sgemm__cpu)->waited = SGEMM__CPU_WAITED; }
+static inline void sgemm__pdl_defer(void) { sgemm__cpu_running(sgemm__cpu)->waited = SGEMM__CPU_DEFERRED; }
 static inline void sgemm__pdl_trigger(void) {}
 
-static inline void sgemm__cpu_check_waited(void) {
-  if (!sgemm__cpu_running(sgemm__cpu)->has_waited)
+/* least: SGEMM__CPU_DEFERRED for a copy, SGEMM__CPU_WAITED for another access. */
+static inline void sgemm__cpu_check_waited(int least) {
+  if (sgemm__cpu_running(sgemm__cpu)->waited < least)
     sgemm__cpu_abort(SGEMM_ERROR_DIVERGENCE, "an access to global memory before the PDL wait", NULL, 0);
 }
 

@@ -12,7 +12,7 @@
 static inline float sgemm__cpu_canonical_nan(float x) { return x != x ? sgemm__float_of(0x7fffffffu) : x; }
 
 static inline float sgemm__load_global(const float *p) {
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_WAITED);
   sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 1);
   return *p;
 }
@@ -20,7 +20,7 @@ static inline float sgemm__load_global(const float *p) {
 static inline float sgemm__load_result(const float *p) { return sgemm__load_global(p); }
 
 static inline void sgemm__store_global(float *p, float x) {
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_WAITED);
   sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 1);
   *p = sgemm__cpu_canonical_nan(x);
 }
@@ -38,7 +38,7 @@ static inline void sgemm__store_first4(float *p, const float *r, int exist) {
 }
 
 static inline void sgemm__store_global2(float *p, float x, float y) {
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_WAITED);
   if ((uintptr_t)p % 8 != 0)
     sgemm__cpu_abort(SGEMM_ERROR_MISALIGNED, "a 64-bit access that is not aligned to 8 bytes", NULL, 0);
   sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 2);
@@ -58,7 +58,7 @@ static inline void sgemm__store_first2(float *p, const float *r, int pairs, int 
 }
 
 static inline void sgemm__load_global4(float *r, const float *p) {
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_WAITED);
   sgemm__cpu_check_aligned(p);
   sgemm__count_access(SGEMM__COUNT_LOAD_GLOBAL, p, 4);
   memcpy(r, p, 16);
@@ -68,7 +68,7 @@ static inline void sgemm__load_result4(float *r, const float *p) { sgemm__load_g
 
 static inline void sgemm__store_global4(float *p, const float *r) {
   int v;
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_WAITED);
   sgemm__cpu_check_aligned(p);
   sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, p, 4);
   for (v = 0; v < 4; v++)
@@ -88,7 +88,7 @@ static inline void sgemm__store_whole4(float *p, const float *r, int inside) {
 static inline void sgemm__stream_global4(float *p, const float *r) { sgemm__store_global4(p, r); }
 
 static inline void sgemm__store_words4(void *p, const uint32_t *r) {
-  sgemm__cpu_check_waited();
+  sgemm__cpu_check_waited(SGEMM__CPU_WAITED);
   sgemm__cpu_check_aligned((const float *)p);
   sgemm__count_access(SGEMM__COUNT_STORE_GLOBAL, (const float *)p, 4);
   memcpy(p, r, 16);

@@ -124,7 +124,7 @@ static void sgemm__cpu_start_cluster(sgemm__cpu_worker *w) {
   w->bulk_copy_count = 0;
   for (i = 0; i < ranks * threads; i++) {
     w->fibers[i].barrier_line = 1; /* it has not exited */
-    w->fibers[i].has_waited = 0;
+    w->fibers[i].waited = SGEMM__CPU_NOT_WAITED;
     w->fibers[i].copy_count = w->fibers[i].copy_group = 0;
     w->fibers[i].product_count = w->fibers[i].committed_products = 0;
   }

@@ -105,12 +105,15 @@ typedef struct sgemm__cpu_product {
 
 /* ---- Execution --------------------------------------------------------------------------------------------------- */
 
+/* How far a thread is with its PDL wait. */
+enum { SGEMM__CPU_NOT_WAITED, SGEMM__CPU_DEFERRED, SGEMM__CPU_WAITED };
+
 /* A thread of a block. */
 typedef struct sgemm__cpu_fiber {
   sgemm__cpu_point resume_point; /* where the fiber resumes */
   int started;                   /* 1: resume_point is valid */
   int barrier_line; /* source line of the barrier where the fiber waits; negative: cluster barrier; 0: exited */
-  int has_waited;   /* 1: the thread has called sgemm__pdl_wait() */
+  int waited;       /* SGEMM__CPU_NOT_WAITED, _DEFERRED or _WAITED, see sgemm__pdl_wait() */
 
   int suspended;                  /* 1: the fiber has to resume before its block passes a barrier */
   const sgemm__mbarrier *awaited; /* mbarrier that a suspended fiber waits for; NULL: it may resume at once */

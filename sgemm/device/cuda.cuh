@@ -89,6 +89,10 @@ SGEMM__DEVICE void sgemm__pdl_wait(void) {
 #endif
 }
 
+/* PDL wait that follows later: until then a thread only copies operands, which the preceding kernel does not write. On
+   the GPU no instruction. */
+SGEMM__DEVICE void sgemm__pdl_defer(void) {}
+
 /* PDL trigger: lets the blocks of the next kernel of the stream start (PTX ISA, "griddepcontrol", launch_dependents).
      sgemm_pack calls it: the next kernel is one of tma, whose blocks need an SM, or half an SM, each.
      The tensor-core kernels call it at their start: an SM has room for one of their blocks, so a block of the next

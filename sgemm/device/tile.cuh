@@ -12,6 +12,7 @@ typedef struct sgemm__shape {
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
   int fused;           /* 1: the results go through the call's epilogue; SGEMM__REDUCES: and are reduced, not stored */
   int elements;        /* not 0: a pipeline copies single elements alone, see sgemm__copy_elements() */
+  int serial;          /* 1: launches may have serial split-K, see sgemm__begin() */
   int small_a;         /* 1: a pipeline copies A by single elements, see SGEMM__IS_SMALL */
   int small_b;         /* 1: a pipeline copies B by single elements */
 } sgemm__shape;
@@ -59,6 +60,25 @@ SGEMM__DEVICE int sgemm__clip(int64_t rest, int most) { return rest < most ? (in
 SGEMM__DEVICE int sgemm__has_work(const sgemm__args *p) {
   return sgemm__block_yz() < p->batch &&
          (p->fallback_reason == NULL || (*p->fallback_reason != 0) == p->run_on_fallback);
+}
+
+/* The PDL wait at the start of a kernel. In serial split-K several launches divide k and add to C, in their order. The
+   first one waits, and then its trigger lets the blocks of the next launch start at once, which load and multiply
+   operands meanwhile. Each of these waits before it reads C: sgemm__wait_for_c(). What a launch waits for includes the
+   wait of the launch before, so a launch ends after all earlier ones. The operands are visible to all launches: a later
+   one starts after the trigger of each block of the first one, which follows its wait. No kernel that packs operands
+   runs between them. */
+SGEMM__DEVICE void sgemm__begin(const sgemm__args *p, const sgemm__shape *s) {
+  if (s->serial && p->follows)
+    sgemm__pdl_defer();
+  else
+    sgemm__pdl_wait();
+  if (s->serial && p->precedes)
+    sgemm__pdl_trigger();
+}
+SGEMM__DEVICE void sgemm__wait_for_c(const sgemm__args *p, const sgemm__shape *s) {
+  if (s->serial && p->follows)
+    sgemm__pdl_wait();
 }
 
 /* Rasterization: the tiles of C are numbered by raster groups of SGEMM__RASTER_ROWS tile rows, within a group by tile

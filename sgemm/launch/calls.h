@@ -174,7 +174,8 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
   if (plan->tensor != SGEMM_TENSOR_VARIANT_NONE) {
     const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
     if (!sgemm__tensor_possible(v, device) || !sgemm__suits_prepared(v, p) || plan->split_k < 1 ||
-        plan->stream_k != 0 || plan->repack_a || plan->repack_b || !sgemm__slices_possible(plan, p))
+        plan->stream_k != 0 || plan->serial_k != 1 || plan->repack_a || plan->repack_b ||
+        !sgemm__slices_possible(plan, p))
       return SGEMM_ERROR_PLAN;
     strict.split_k = 1; /* the fallback has no split-K */
   } else if (sgemm__is_sliced(plan)) {

@@ -33,6 +33,13 @@ static inline int sgemm__slice_launches(const sgemm_plan *plan, const sgemm__arg
   return 2 + (partitions > 1) + apply + (plan->tensor_fallback != SGEMM_TENSOR_VARIANT_NONE ? 2 : 0);
 }
 
+/* Launches of a strict plan that multiply: in serial split-K those that have any k. */
+static inline int sgemm__serial_launches(const sgemm_plan *plan, const sgemm__args *args) {
+  return plan->serial_k > 1 && args->k > 0
+             ? (int)sgemm__ceil_div(args->k, sgemm__part_k(plan->variant, args->k, plan->serial_k))
+             : 1;
+}
+
 /* Launches of a plan: those of packing or splitting, of the product and of the sum, and the kernels that return at once
    unless the guard fires. */
 static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
@@ -40,8 +47,8 @@ static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_para
   sgemm__slices s;
   double slices;
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
-    return 1 + (plan->split_k > 1 || sgemm__stream_k_tiles(plan, &args) > 0) + sgemm__applies_after(plan, &args) +
-           ((plan->repack_a || plan->repack_b) && args.k > 0);
+    return sgemm__serial_launches(plan, &args) + (plan->split_k > 1 || sgemm__stream_k_tiles(plan, &args) > 0) +
+           sgemm__applies_after(plan, &args) + ((plan->repack_a || plan->repack_b) && args.k > 0);
   s = sgemm__slices_of(plan, p, &args);
   slices = (double)s.count_m * (double)s.count_n;
   return (int)(slices * (double)(s.count_k - 1) * sgemm__slice_launches(plan, &args, s.k) +
@@ -67,7 +74,7 @@ static inline const char *sgemm__why_strict(const sgemm_plan *plan, const sgemm_
     return "there are no products";
   if (p->k < sgemm__tensor_min_k(p))
     return p->mode == SGEMM_TENSOR ? "k is below 128" : "k is below 64";
-  if (!sgemm__suits_tensor(&args))
+  if (!sgemm__can_apply_after(&args))
     return "tensor cores overwrite the C that the epilogue reads; with D apart from C they do not";
   unlimited.workspace_bytes = INT64_MAX;
   best = sgemm_select(&unlimited, SGEMM_STAGE_ANY, device);
@@ -101,6 +108,8 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
     SGEMM__APPEND(&t, ", split_k %d", plan->split_k);
   if (plan->stream_k > 1)
     SGEMM__APPEND(&t, ", stream_k %d", plan->stream_k);
+  if (plan->serial_k > 1)
+    SGEMM__APPEND(&t, ", serial_k %d", plan->serial_k);
   if (plan->slices_m > 1)
     SGEMM__APPEND(&t, ", slices_m %d", plan->slices_m);
   if (plan->slices_n > 1)

@@ -87,6 +87,13 @@ static inline int sgemm__kernel_number_of(const sgemm_variant_info *v, const sge
   return sgemm__kernel_number(v, args->trans_a, args->trans_b);
 }
 
+/* The k of each of `parts` parts of k that several blocks or launches multiply, but the last ones: whole k-steps. The
+   last part may be shorter, and parts after it have none. */
+static inline int64_t sgemm__part_k(sgemm_variant variant, int64_t k, int parts) {
+  const int64_t BK = sgemm__variant_get(variant)->BK;
+  return sgemm__ceil_div(sgemm__ceil_div(k, BK), parts) * BK;
+}
+
 /* ---- Stages without TMA ------------------------------------------------------------------------------------------ */
 
 /* 1 if the grids of the launches of sgemm__run_tiles() fit, and a pipeline has fewer than 2^30 steps, so that
@@ -116,7 +123,7 @@ static inline sgemm_status sgemm__run_tiles(const sgemm_plan *plan, const sgemm_
                              : *args;
   s.gemm.tiles_m = (uint32_t)tiles_m;
   s.gemm.tiles_n = (uint32_t)tiles_n;
-  s.k_per_split = plan->split_k > 1 ? sgemm__ceil_div(sgemm__ceil_div(args->k, v->BK), plan->split_k) * v->BK : args->k;
+  s.k_per_split = plan->split_k > 1 ? sgemm__part_k(plan->variant, args->k, plan->split_k) : args->k;
   s.split_stride = plan->split_k > 1 ? sgemm__partition_floats(args) : 0;
   grid = sgemm__grid_of(tiles_m * tiles_n * plan->cluster_k * plan->split_k, args->batch, v->threads, v->shared);
   grid.cluster = (unsigned)plan->cluster_k;
@@ -251,6 +258,39 @@ static inline int sgemm__fallback_fits(const sgemm_plan *fallback, const sgemm__
                                                          : sgemm__tiles_fit(fallback, args);
 }
 
+/* ---- Strict plans ------------------------------------------------------------------------------------------------ */
+
+/* The launches of a plan without serial split-K. */
+static inline sgemm_status sgemm__run_parallel(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
+                                               const sgemm_device *device, sgemm__target *to) {
+  return sgemm__variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, args, device, to)
+                                                     : sgemm__run_tiles(plan, p, args, to);
+}
+
+/* The launches of serial split-K, one for each part of k, and the one that applies an epilogue. With beta 1 each adds
+   to the C of the launch before; see sgemm__begin(). With k = 0 there is one. */
+static inline sgemm_status sgemm__run_serial(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args,
+                                             const sgemm_device *device, sgemm__target *to) {
+  const int64_t part_k = sgemm__part_k(plan->variant, args->k, plan->serial_k);
+  const int apply = sgemm__applies_after(plan, args);
+  sgemm__args part = apply ? sgemm__before_epilogue(args) : *args;
+  sgemm_status status;
+  int64_t begin = 0;
+  if (apply && !sgemm__grid_fits(sgemm__apply_blocks(args), 0))
+    return SGEMM_ERROR_GRID;
+  do {
+    part.k = args->k - begin < part_k ? args->k - begin : part_k;
+    part.A = args->A + begin * (args->trans_a ? args->lda : 1);
+    part.B = args->B + begin * (args->trans_b ? 1 : args->ldb);
+    part.follows = begin > 0;
+    part.precedes = begin + part_k < args->k;
+    status = sgemm__run_parallel(plan, p, &part, device, to);
+    part.beta = 1.0f;
+    begin += part_k;
+  } while (status == SGEMM_SUCCESS && begin < args->k);
+  return status == SGEMM_SUCCESS && apply ? sgemm__launch_apply(args, to) : status;
+}
+
 /* The launches of a strict plan for args, which are those of p or of a slice. fallback_reason: NULL, or the word of a
    tensor mode's guard. With a word the kernels return at once if it is 0. */
 static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm_params *p, sgemm__args args,
@@ -258,8 +298,8 @@ static inline sgemm_status sgemm__run_strict(const sgemm_plan *plan, const sgemm
                                              sgemm__target *to) {
   args.fallback_reason = fallback_reason;
   args.run_on_fallback = 1;
-  return sgemm__variant_get(plan->variant)->uses_tma ? sgemm__run_tma(plan, p, &args, device, to)
-                                                     : sgemm__run_tiles(plan, p, &args, to);
+  return plan->serial_k > 1 ? sgemm__run_serial(plan, p, &args, device, to)
+                            : sgemm__run_parallel(plan, p, &args, device, to);
 }
 
 /* ---- Tensor modes ------------------------------------------------------------------------------------------------ */

@@ -33,8 +33,8 @@ int sgemm_candidates(const sgemm_params *p, const sgemm_device *device, sgemm_pl
     return 0;
   q = sgemm__problem_of(&with, device, &sgemm__h200);
   sgemm__rank(&selected, sgemm_plan_estimate(&selected, &with, device), &ranking);
-  sgemm__rank_strict(sgemm__is_preferred(sgemm__tile_sizes_of(selected.variant), device->code_arch), &with, device, &q,
-                     &ranking);
+  sgemm__rank_strict(sgemm__is_preferred(sgemm__tile_sizes_of(selected.variant), &q, device->code_arch), &with, device,
+                     &q, &ranking);
   sgemm__rank_tensor(&with, device, &q, &ranking);
   return ranking.count;
 }

@@ -20,6 +20,7 @@ typedef struct sgemm__calibration {
   double stream_k;        /* clocks of the second kernel of stream-K, besides the partial tiles */
   double stream_bytes;    /* bytes of partial tiles that an SM stores or loads in a clock */
   double split_wait;      /* clocks of that kernel for each further 16 partitions, whose loads are in flight together */
+  double serial;          /* clocks of each further launch of serial split-K: it waits, and adds to C */
   double pack;            /* clocks of the launch that packs operands, besides its bytes */
   double apply;           /* clocks of the launch that applies an epilogue, besides its bytes; not fitted */
   double bandwidth_share; /* DRAM bandwidth over the nominal one; above 1, because the time of the SMs is added */
@@ -29,6 +30,7 @@ typedef struct sgemm__calibration {
   double read_bytes;      /* bytes of old C that an SM loads in a clock, if beta is not 0 */
   double read_bytes_tma;  /* the same in the stages tma and clustered */
   double scattered_c;     /* clocks of an SM for 32 results of a column, each in another row of C */
+  double narrow_row;      /* clocks of an SM for a row of a box of TMA that has fewer than 32 elements */
   double lost_reuse;      /* fraction of the reused bytes that DRAM re-reads, for each k above 4096; not fitted */
 } sgemm__calibration;
 
@@ -68,6 +70,7 @@ static const sgemm__calibration sgemm__h200 = {
   4339,     /* stream_k */
   14.7,     /* stream_bytes */
   281,      /* split_wait */
+  2300,     /* serial */
   4345,     /* pack */
   4600,     /* apply */
   1.037,    /* bandwidth_share */
@@ -77,6 +80,7 @@ static const sgemm__calibration sgemm__h200 = {
   35.0,     /* read_bytes */
   11.1,     /* read_bytes_tma */
   28.2,     /* scattered_c */
+  10.0,     /* narrow_row */
   1.39e-05, /* lost_reuse */
 };
 

@@ -49,7 +49,8 @@ static inline void sgemm__rank_strict(int preferred, const sgemm_params *p, cons
   int i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
-    if (sgemm_compiled(variant) && sgemm__is_preferred(sgemm__tile_sizes_of(variant), device->code_arch) == preferred)
+    if (sgemm_compiled(variant) &&
+        sgemm__is_preferred(sgemm__tile_sizes_of(variant), q, device->code_arch) == preferred)
       sgemm__rank_variant(variant, p, device, q, ranking);
   }
 }

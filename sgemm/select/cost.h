@@ -37,6 +37,19 @@ static inline int sgemm__cluster_limit(const sgemm_device *device) {
                                                                 : (int)SGEMM__PORTABLE_CLUSTER;
 }
 
+/* Launches of serial split-K, at most. Each adds to C after the one before, so more of them take longer to end. */
+enum { SGEMM__SERIAL_LIMIT = 8 };
+
+/* Launches of serial split-K that the selection considers, at most. Without PDL, before sm_90, they would run one after
+   the other. */
+static inline int sgemm__serial_limit(const sgemm__args *args, const sgemm_device *device) {
+  return device->code_arch >= 90 && sgemm__can_apply_after(args) ? (int)SGEMM__SERIAL_LIMIT : 1;
+}
+
+/* 1 if the boxes of an operand have fewer than 32 elements in a row: it is MN-major and has as few rows or columns. All
+   SMs together then load at most 13 rows a nanosecond (docs/notebook/selection.md, "Serial split-K"). */
+static inline int sgemm__is_narrow(double extent, int state) { return extent < 32.0 && state == 0; }
+
 /* What the estimate needs of params and device, computed once for all plans. Doubles are accurate enough. */
 typedef struct sgemm__problem {
   sgemm__args args;
@@ -54,6 +67,9 @@ typedef struct sgemm__problem {
   double idle, gpcs;     /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
   int has_workspace;     /* 1: the call has workspace, so that a second kernel can sum partial results */
   int cluster_limit;     /* blocks of a cluster that the device runs, at most */
+  int serial_limit;      /* launches of serial split-K, at most */
+  double narrow;         /* clocks of an SM for each k of a tile of tma, for the rows of narrow boxes; 0 without them */
+  int must_pack;         /* 1: a plan of tma or clustered has to pack an operand */
   double per_cluster;    /* 1 / cluster_limit */
   double lane;           /* 128 over the FMA lanes of an SM */
   double dram_byte;      /* clocks for each DRAM byte at the nominal bandwidth */
@@ -63,6 +79,7 @@ typedef struct sgemm__problem {
   double power;       /* clocks of the power bound of every plan, at least: all FMAs, and each byte moved once */
   double share;       /* matrices of the batch for each SM */
   double partition;   /* clocks of a split-K partition, which is stored and loaded */
+  double serial;      /* clocks of each further launch of serial split-K, which loads and stores C */
   double tile_result; /* clocks for each result of a stream-K partial tile, which is stored and loaded */
   double
       second[2]; /* clocks of the second kernel of split-K, and of stream-K; SGEMM__COST_INFINITY without workspace */
@@ -86,7 +103,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   const sgemm__args *a = &q.args;
   double per_size = 1.0;
   int i;
-  double must_pack; /* elements of the operands that tensor maps cannot describe */
+  double must_pack; /* elements that a plan of tma has to pack: of operands that tensor maps cannot describe */
   q.args = sgemm__args_of(p);
   q.m = (double)a->m;
   q.n = (double)a->n;
@@ -108,6 +125,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.gpcs = (q.sms - q.idle) / SGEMM__COST_GPC_SMS;
   q.has_workspace = p->workspace_bytes > 0;
   q.cluster_limit = sgemm__cluster_limit(device);
+  q.serial_limit = sgemm__serial_limit(a, device);
   q.per_cluster = 1.0 / q.cluster_limit;
   q.lane = 128.0 / device->lanes;
   q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
@@ -118,10 +136,13 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.share = q.batch * q.per_sm;
   q.power = q.m * q.n * q.k * q.share / 128.0 * q.lane + SGEMM__COST_POWER_DRAM * q.bytes * q.dram_byte;
   q.partition = 8.0 * q.m * q.n * q.share / c->partial_bytes;
+  q.serial = c->serial + q.partition;
   q.tile_result = 8.0 * q.per_sm / c->stream_bytes;
   q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a->batch, a->stride_a);
   q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a->batch, a->stride_b);
   must_pack = (sgemm__must_repack(a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(a, 1) ? q.pack_b : 0.0);
+  q.must_pack = must_pack > 0.0;
+  q.narrow = c->narrow_row * (sgemm__is_narrow(q.m, q.a_state) + sgemm__is_narrow(q.n, q.b_state));
   q.fixed[0] = c->launch;
   q.fixed[1] = must_pack > 0.0 && !q.has_workspace
                    ? SGEMM__COST_INFINITY
@@ -157,11 +178,13 @@ typedef struct sgemm__candidate {
   double slots;        /* resident block slots of the device for each tile */
   double steps;        /* k-steps of a tile */
   double most_parts;   /* split-K partitions, at most: each has the k of sgemm__min_block_k() or more */
+  double most_serial;  /* blocks that divide a tile's k in serial split-K, at most; 1: the variant has none */
   double most_blocks; /* blocks of a cluster, at most: each has the k of sgemm__min_block_k() or more, all are resident,
                          and the blocks of the launch fill four waves at most */
   double cluster;     /* clocks of the sum over a cluster, besides its blocks */
   double apply;       /* clocks of a second kernel that applies the epilogue; 0 if the kernels of the variant do */
-  double fixed;       /* clocks of every plan besides those of SMs and memory, at least: see sgemm__problem */
+  double serial_apply; /* the same for serial split-K, whose kernels never do; 0 without an epilogue */
+  double fixed;        /* clocks of every plan besides those of SMs and memory, at least: see sgemm__problem */
 } sgemm__candidate;
 
 /* Partitions of a split-K plan that the selection considers, at most. */
@@ -249,9 +272,13 @@ static inline double sgemm__without_power(double cost, double power) {
   return longer >= power ? longer : (cost - power) / SGEMM__COST_SMALLER_BOUND;
 }
 
-/* Kinds of plans: no blocks divide k; a second kernel sums what blocks compute, in split-K or stream-K; a cluster does.
-   The numbers of the plans of a kind follow each other: see sgemm__numbered_plan(). */
-enum { SGEMM__WHOLE_K, SGEMM__SUMMED_K, SGEMM__CLUSTER_K, SGEMM__PLAN_KINDS };
+/* Kinds of plans: no blocks divide k; a second kernel sums what blocks compute, in split-K or stream-K; a cluster does;
+   launches add to C in their order. The numbers of the plans of a kind follow each other: see
+   sgemm__numbered_plan(). */
+enum { SGEMM__WHOLE_K, SGEMM__SUMMED_K, SGEMM__CLUSTER_K, SGEMM__SERIAL_K, SGEMM__PLAN_KINDS };
+
+/* Blocks of the clusters in plans with clusters and serial split-K that the selection considers. */
+enum { SGEMM__SERIAL_CLUSTER = 4 };
 
 /* Lower bounds of the times of a variant's plans, without the power bound: squares of the clocks beyond q->fixed[0].
    Square roots of sums of squares would take more time than the sums. */
@@ -294,6 +321,7 @@ static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const s
   wait = w.arrival + w.wave + more;
   b.kinds[SGEMM__WHOLE_K] = b.lowest = work * work + wait * wait + w.memory2;
   b.kinds[SGEMM__SUMMED_K] = b.kinds[SGEMM__CLUSTER_K] = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY;
+  b.kinds[SGEMM__SERIAL_K] = b.kinds[SGEMM__SUMMED_K];
   if (q->k < 2.0 * t->block_k)
     return b;
   if (t->can_split_k) {
@@ -307,6 +335,11 @@ static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const s
     const double least = sgemm__larger(q->per_cluster, part);
     b.kinds[SGEMM__CLUSTER_K] = sgemm__divided_bound(sum, least, own->block, &w);
     b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__CLUSTER_K]);
+  }
+  if (2.0 * w.on_sm <= t->serial_slots && q->serial_limit > 1) { /* all launches fill a wave at most */
+    const double least = sgemm__larger(w.on_sm / t->serial_slots, part);
+    b.kinds[SGEMM__SERIAL_K] = sgemm__divided_bound(more + q->serial, least, own->block, &w);
+    b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__SERIAL_K]);
   }
   return b;
 }
@@ -336,6 +369,8 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
              (q->args.beta != 0.0f ? 4.0 * results / (r.tiles * read_bytes) : 0.0);
   r.step_bytes = sgemm__step_bytes(v, q);
   r.load = sgemm__load(tiles_m, tiles_n, own, q) * r.step_bytes / t->bytes;
+  if (v->uses_tma)
+    r.load += r.tiles * q->per_sm * q->narrow;
   r.memory2 = r.load * k * (r.load * k) + q->dram2;
   r.partial = sgemm__partial_cost(t, q);
   r.slots = q->sms * r.resident / r.tiles;
@@ -343,8 +378,10 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   r.most_blocks = !v->cluster_split_k ? 1.0
                                       : sgemm__smaller(sgemm__smaller(q->cluster_limit, q->sms * r.resident),
                                                        sgemm__smaller(r.most_parts, 4.0 * r.slots));
+  r.most_serial = t->serial_slots > 0.0 && !(v->uses_tma && q->must_pack) ? r.most_parts : 1.0;
   r.cluster = sgemm__cluster_cost(t, c);
-  r.apply = q->args.applies_epilogue && !sgemm__fuses(v, &q->args) ? sgemm__apply_cost(q, c) : 0.0;
+  r.serial_apply = q->args.applies_epilogue ? sgemm__apply_cost(q, c) : 0.0;
+  r.apply = sgemm__fuses(v, &q->args) ? 0.0 : r.serial_apply;
   r.fixed = q->fixed[t->uses_tma];
   return r;
 }
@@ -359,12 +396,22 @@ static inline int sgemm__summed_parts(const sgemm_plan *plan) {
   return plan->stream_k > 1 ? plan->stream_k : plan->split_k;
 }
 
-/* Clocks that a split of k and the epilogue cost: the sums over a cluster, and the second kernel. The one that sums
-   split-K partitions applies the epilogue too; it waits for memory once for each 16 partitions. */
-static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__calibration *c) {
+/* Blocks that divide the k of a tile, without stream-K. */
+static inline double sgemm__parts_of_tile(const sgemm_plan *plan) {
+  return (double)plan->cluster_k * plan->split_k * plan->serial_k;
+}
+
+/* Clocks that a split of k and the epilogue cost: the sums over a cluster, the second kernel, and further launches. The
+   second kernel that sums split-K partitions applies the epilogue too; it waits for memory once for each 16
+   partitions. */
+static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q,
+                                       const sgemm__calibration *c) {
   const int parts = sgemm__summed_parts(plan), more_waits = (plan->split_k - 1) / 16;
   const double in_cluster = plan->cluster_k > 1 ? r->cluster + plan->cluster_k * c->cluster_block : 0.0;
-  const double apply = plan->split_k == 1 ? r->apply : 0.0, second = plan->stream_k > 1 ? c->stream_k : c->split_k;
+  const double apply = plan->split_k > 1    ? 0.0
+                       : plan->serial_k > 1 ? r->serial_apply + (plan->serial_k - 1) * q->serial
+                                            : r->apply;
+  const double second = plan->stream_k > 1 ? c->stream_k : c->split_k;
   return parts <= 1 ? in_cluster + apply
                     : in_cluster + apply + second + parts * r->partial + more_waits * c->split_wait;
 }
@@ -374,13 +421,23 @@ static inline double sgemm__split_cost(const sgemm_plan *plan, const sgemm__cand
 static inline int sgemm__may_take_less(double limit, const sgemm_plan *plan, const sgemm__candidate *r,
                                        const sgemm__problem *q, const sgemm__calibration *c) {
   const int whole = plan->split_k == 1;
-  const double parts = plan->cluster_k * plan->split_k, per_part = 1.0 / parts, mean = r->tiles * parts * q->per_sm;
+  const double parts = sgemm__parts_of_tile(plan), per_part = 1.0 / parts, mean = r->tiles * parts * q->per_sm;
   const double blocks = plan->stream_k > 1 ? mean : sgemm__larger(sgemm__ceil(mean), 1.0);
   const double block = plan->stream_k > 1 ? 0.0 : r->block + (whole ? r->tile_c : 0.0);
   const double arrival = plan->stream_k > 1 ? 0.0 : r->arrival * per_part;
   const double work = blocks * (r->tile * per_part + block), wait = arrival + r->wave + (whole ? r->read_c : 0.0);
-  const double left = limit - r->fixed - sgemm__split_cost(plan, r, c);
+  const double left = limit - r->fixed - sgemm__split_cost(plan, r, q, c);
   return left > 0.0 && !(work * work + wait * wait + r->memory2 >= left * left); /* NaN if there are no results */
+}
+
+/* 1 if a plan with serial split-K may take less than `limit` clocks, without the power bound: with one further launch,
+   and with as many of them dividing k as the limit has time for. */
+static inline int sgemm__may_be_serial(double limit, const sgemm__candidate *r, const sgemm__problem *q) {
+  const double left = limit - r->fixed, launches = sgemm__smaller(1.0 + left / q->serial, q->serial_limit);
+  const double parts = launches * (r->v->cluster_split_k ? (int)SGEMM__SERIAL_CLUSTER : 1), part = r->tile / parts;
+  const double work = sgemm__larger(r->tiles * r->tile * q->per_sm, part), wait = r->arrival / parts + r->wave;
+  const double least = left - q->serial;
+  return least > 0.0 && !(work * work + wait * wait + r->memory2 >= least * least);
 }
 
 /* How a plan's blocks fill the device. */
@@ -430,7 +487,7 @@ static inline double sgemm__busiest(double blocks, int cluster, int resident, co
 static inline sgemm__waves sgemm__waves_of(const sgemm_plan *plan, const sgemm__candidate *r, const sgemm__problem *q) {
   const int cluster = plan->cluster_k, stream_k = plan->stream_k > 1;
   const double slots = sgemm__cluster_slots(cluster, r->v->resident, q);
-  const double parts = cluster * plan->split_k, per_part = 1.0 / parts;
+  const double parts = sgemm__parts_of_tile(plan), per_part = 1.0 / parts;
   sgemm__waves w;
   w.blocks = r->tiles * parts;
   w.steps = sgemm__ceil(r->steps * per_part);
@@ -461,7 +518,7 @@ static inline double sgemm__sm_time(const sgemm__waves *w, const sgemm_plan *pla
 
 /* Clocks of the loads of all blocks. */
 static inline double sgemm__load_time(const sgemm__waves *w, const sgemm_plan *plan, const sgemm__candidate *r) {
-  return r->load * w->k * plan->cluster_k * plan->split_k;
+  return r->load * w->k * sgemm__parts_of_tile(plan);
 }
 
 /* Clocks of lost L2 reuse. Blocks that load the same rows come to each k at different times; with a long k the L2 no
@@ -527,7 +584,7 @@ static inline double sgemm__cost_below(double limit, const sgemm_plan *plan, con
                                        const sgemm__problem *q, const sgemm__calibration *c) {
   const sgemm__waves w = sgemm__waves_of(plan, r, q);
   const double pack = (plan->repack_a ? q->pack_a : 0.0) + (plan->repack_b ? q->pack_b : 0.0);
-  const double besides = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) + sgemm__split_cost(plan, r, c) +
+  const double besides = c->launch + sgemm__pack_cost(pack, q->dram_byte, c) + sgemm__split_cost(plan, r, q, c) +
                          (r->v->uses_tma ? c->persistent : 0.0);
   const double sm = sgemm__sm_time(&w, plan, r), loads = sgemm__load_time(&w, plan, r);
   double dram, time, power;

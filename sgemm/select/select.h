@@ -7,10 +7,10 @@ static inline int sgemm__in_production(const sgemm_variant_info *v, int code_arc
   return code_arch <= SGEMM__LAST_ARCH(v->production);
 }
 
-/* 1 if the selection for SGEMM_STAGE_ANY prefers the variant on the device. Before sm_80 there is no cp.async, and a
-   pipeline waits for each load. */
-static inline int sgemm__is_preferred(const sgemm__tile_sizes *t, int code_arch) {
-  return code_arch <= t->last_arch && (code_arch >= 80 || t->bufs < 3);
+/* 1 if the selection for SGEMM_STAGE_ANY prefers the variant for the call on the device: C has not too many rows or
+   columns for it. Before sm_80 there is no cp.async, and a pipeline waits for each load. */
+static inline int sgemm__is_preferred(const sgemm__tile_sizes *t, const sgemm__problem *q, int code_arch) {
+  return q->m <= t->most_m && q->n <= t->most_n && code_arch <= t->last_arch && (code_arch >= 80 || t->bufs < 3);
 }
 
 /* 1 if the device can run the variant. A variant that is not compiled has no code: the caller reports that later, as
@@ -28,7 +28,10 @@ static inline int sgemm__possible(const sgemm_plan *plan, const sgemm_device *de
   const int splits = plan->split_k == 1 || (plan->split_k > 1 && sgemm__can_split_k(v) && !v->uses_tma);
   const int streams = plan->stream_k == 0 ||
                       (plan->stream_k > 1 && v->uses_tma && sgemm__can_split_k(v) && plan->stream_k <= 65535);
-  return clusters && splits && streams && sgemm__runs_on(v, sgemm_compiled(plan->variant), device);
+  /* Launches of serial split-K do not wait for a kernel that packs. */
+  const int serial = plan->serial_k == 1 || (plan->serial_k > 1 && plan->serial_k <= SGEMM__SERIAL_LIMIT && v->serial &&
+                                             plan->split_k == 1 && !plan->repack_a && !plan->repack_b);
+  return clusters && splits && streams && serial && sgemm__runs_on(v, sgemm_compiled(plan->variant), device);
 }
 
 /* 1 if the device can run a tensor-core variant. */
@@ -37,26 +40,14 @@ static inline int sgemm__tensor_possible(const sgemm_tensor_variant_info *v, con
   return has_code && v->shared <= device->shared_per_block && device->code_arch >= 80;
 }
 
-/* 1 if a call can have its epilogue applied by a second kernel. If the epilogue reads C and C is D, the first kernels
-   compute alpha * sum + beta * C in place, with alpha and beta from the host, and the expression cannot read C. */
-static inline int sgemm__can_apply_after(const sgemm__args *args) {
-  const sgemm__epilogue_args *e = &args->epilogue;
-  return !sgemm__epilogue_reads_c(args) || e->C != args->C ||
-         (e->beta == NULL && e->alpha == NULL && !(e->reads & SGEMM_READS_c));
-}
-
-/* 1 if a tensor plan can apply the epilogue of the call. */
-static inline int sgemm__suits_tensor(const sgemm__args *args) {
-  return !args->applies_epilogue || sgemm__can_apply_after(args);
-}
-
 /* 1 if strict plans of a variant can apply the epilogue of the call, and 1 if the plan can. */
 static inline int sgemm__variant_suits(const sgemm_variant_info *v, const sgemm__args *args) {
-  return sgemm__suits_tensor(args) || sgemm__fuses(v, args);
+  return sgemm__can_apply_after(args) || sgemm__fuses(v, args);
 }
 static inline int sgemm__suits_epilogue(const sgemm_plan *plan, const sgemm__args *args) {
-  return plan->tensor == SGEMM_TENSOR_VARIANT_NONE ? sgemm__variant_suits(sgemm__variant_get(plan->variant), args)
-                                                   : sgemm__suits_tensor(args);
+  return plan->tensor == SGEMM_TENSOR_VARIANT_NONE && plan->serial_k <= 1
+             ? sgemm__variant_suits(sgemm__variant_get(plan->variant), args)
+             : sgemm__can_apply_after(args);
 }
 
 /* 1 if the operands suit the plan: a plan of tma packs each operand that tensor maps cannot describe, other plans
@@ -83,6 +74,7 @@ static inline sgemm_plan sgemm__plain_plan(sgemm_variant variant) {
   plan.cluster_k = 1;
   plan.split_k = 1;
   plan.stream_k = 0;
+  plan.serial_k = 1;
   plan.repack_a = 0;
   plan.repack_b = 0;
   plan.slices_m = plan.slices_n = plan.slices_k = 1;
@@ -126,19 +118,49 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
 /* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 to 4: split-K with as many
    partitions as fill a wave, three quarters, a half or a third of it, or with fewer where k has less than
    sgemm__min_block_k() for each (docs/notebook/selection.md, "Parts of a wave"); stream-K with a block for each slot,
-   or with equally many units for each tile. From 5 on: a cluster for each tile, without partitions
-   (docs/notebook/selection.md, "Clusters of 16"). Returns 1 and sets the plan's fields, 0 if there is no plan of this
-   number, -1 if there is none of a greater number either. */
-enum { SGEMM__PLAN_NUMBERS = 12, SGEMM__SPLIT_NUMBERS = 4 };
+   or with equally many units for each tile. 5 to 11: a cluster for each tile, without partitions
+   (docs/notebook/selection.md, "Clusters of 16"). From 12 on: serial split-K with as many launches as fill a wave,
+   three quarters or a half of it, with one block or a cluster for each tile (docs/notebook/selection.md, "Serial
+   split-K"). Returns 1 and sets the plan's fields, 0 if there is no plan of this number. */
+enum { SGEMM__SPLIT_NUMBERS = 4, SGEMM__SERIAL_NUMBER = 12, SGEMM__PLAN_NUMBERS = 18 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm__problem *q,
                                        sgemm_plan *plan) {
-  static const unsigned char clusters[SGEMM__PLAN_NUMBERS] = {1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
-  static const double waves[1 + SGEMM__SPLIT_NUMBERS] = {0.0, 1.0, 0.75, 0.5, 1.0 / 3.0};
-  plan->cluster_k = clusters[number];
+  static const struct {
+    int cluster_k;
+    double waves;
+  } numbers[SGEMM__PLAN_NUMBERS] = {{1, 0.0},
+                                    {1, 1.0},
+                                    {1, 0.75},
+                                    {1, 0.5},
+                                    {1, 1.0 / 3.0},
+                                    {2, 0.0},
+                                    {3, 0.0},
+                                    {4, 0.0},
+                                    {5, 0.0},
+                                    {6, 0.0},
+                                    {8, 0.0},
+                                    {16, 0.0},
+                                    {1, 1.0},
+                                    {1, 0.75},
+                                    {1, 0.5},
+                                    {SGEMM__SERIAL_CLUSTER, 1.0},
+                                    {SGEMM__SERIAL_CLUSTER, 0.75},
+                                    {SGEMM__SERIAL_CLUSTER, 0.5}};
+  const double waves = numbers[number].waves;
+  plan->cluster_k = numbers[number].cluster_k;
   plan->split_k = 1;
   plan->stream_k = 0;
+  plan->serial_k = 1;
   if (plan->cluster_k > 1 && plan->cluster_k > r->most_blocks)
-    return -1;
+    return 0;
+  if (number >= SGEMM__SERIAL_NUMBER) {
+    const double launches = r->slots * waves / plan->cluster_k;
+    const double most = sgemm__smaller(r->most_serial / plan->cluster_k, q->serial_limit);
+    if (waves < 1.0 && launches >= most)
+      return 0; /* the plan of a whole wave has as many launches */
+    plan->serial_k = (int)sgemm__smaller(launches, most);
+    return plan->serial_k > 1;
+  }
   if (number == 0 || number > SGEMM__SPLIT_NUMBERS)
     return 1;
   if (!q->has_workspace || !sgemm__can_split_k(r->v))
@@ -147,7 +169,7 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
     const int slots = (int)(q->sms * r->v->resident);
     plan->stream_k = number == 1 ? slots : number == 2 ? sgemm__even_stream_k(r->tiles, slots) : 0;
   } else {
-    const double parts = r->slots * waves[number];
+    const double parts = r->slots * waves;
     if (number > 1 && parts >= r->most_parts)
       return 0; /* the plan of a whole wave has as many partitions */
     plan->split_k = (int)sgemm__smaller(parts, r->most_parts);
@@ -160,9 +182,9 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
 static inline int sgemm__next_plan(int *number, int end, const sgemm__candidate *r, const sgemm__problem *q,
                                    sgemm_plan *plan) {
   int found = 0;
-  while (found == 0 && *number < end)
+  while (!found && *number < end)
     found = sgemm__numbered_plan((*number)++, r, q, plan);
-  return found > 0;
+  return found;
 }
 
 /* Plans whose lower bound in sgemm__bounds is not below this limit are not better than the best one. */
@@ -175,7 +197,7 @@ static inline double sgemm__bound_limit(const sgemm__best *best, const sgemm__pr
    sgemm__consider_plan(), so that compilers inline the estimate. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm__bounds *bounds, const sgemm_params *p,
                                            const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
-  static const int ends[SGEMM__PLAN_KINDS] = {1, 1 + SGEMM__SPLIT_NUMBERS, SGEMM__PLAN_NUMBERS};
+  static const int ends[SGEMM__PLAN_KINDS] = {1, 1 + SGEMM__SPLIT_NUMBERS, SGEMM__SERIAL_NUMBER, SGEMM__PLAN_NUMBERS};
   const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
   const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
   sgemm_plan plan = sgemm__plain_plan(variant);
@@ -183,7 +205,8 @@ static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm__b
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
   for (kind = 0, number = 0; kind < SGEMM__PLAN_KINDS; number = ends[kind++])
-    if (bounds->kinds[kind] < sgemm__bound_limit(best, q))
+    if (bounds->kinds[kind] < sgemm__bound_limit(best, q) &&
+        (kind != SGEMM__SERIAL_K || sgemm__may_be_serial(sgemm__without_power(best->cost, q->power), &r, q)))
       while (sgemm__next_plan(&number, ends[kind], &r, q, &plan))
         sgemm__consider_plan(&plan, &r, p, q, best);
 }
@@ -203,7 +226,7 @@ static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
     const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
-    if ((preferred && !sgemm__is_preferred(t, code_arch)) || (stage != SGEMM_STAGE_ANY && t->stage != (int)stage) ||
+    if ((preferred && !sgemm__is_preferred(t, q, code_arch)) || (stage != SGEMM_STAGE_ANY && t->stage != (int)stage) ||
         !sgemm_compiled(variant))
       continue;
     c->bounds[count] = sgemm__bounds_of(t, sgemm__calibration_of(variant), q, &sgemm__h200);
@@ -342,7 +365,7 @@ static inline int sgemm__tensor_min_k(const sgemm_params *p) { return p->mode ==
 /* 1 if the call may run on tensor cores at all. */
 static inline int sgemm__may_use_tensor(const sgemm_params *p, const sgemm__problem *q) {
   return p->mode != SGEMM_STRICT && p->k >= sgemm__tensor_min_k(p) && q->args.k > 0 && !sgemm__is_noop(p) &&
-         sgemm_tensor_compiled() && sgemm__suits_tensor(&q->args);
+         sgemm_tensor_compiled() && sgemm__can_apply_after(&q->args);
 }
 
 /* The largest split_k with which a tensor-core variant computes p; split_k is a power of two. 0: the variant does not
@@ -436,14 +459,17 @@ static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_co
 }
 
 /* Sets what a tensor plan falls back on: full range, and the strict variant and cluster_k. The strict fallback has no
-   workspace, because the split-operand data and the guard's words are in it. */
+   workspace, because the split-operand data and the guard's words are in it. It has one launch, because in most calls
+   its launches return at once, and each takes time. */
 static inline void sgemm__set_fallback(sgemm_plan *plan, const sgemm__best *strict, const sgemm_params *p,
                                        const sgemm_device *device, const sgemm__problem *q) {
   sgemm_params without = *p;
   sgemm_plan fallback = strict->plan;
   without.workspace_bytes = 0;
-  if (fallback.split_k > 1 || fallback.stream_k > 0 || fallback.repack_a || fallback.repack_b) {
-    const sgemm__problem q_without = sgemm__problem_of(&without, device, &sgemm__h200);
+  if (fallback.split_k > 1 || fallback.stream_k > 0 || fallback.serial_k > 1 || fallback.repack_a ||
+      fallback.repack_b) {
+    sgemm__problem q_without = sgemm__problem_of(&without, device, &sgemm__h200);
+    q_without.serial_limit = 1;
     fallback = sgemm__select_strict(&without, SGEMM_STAGE_ANY, device, &q_without).plan;
   }
   plan->variant = fallback.variant;

@@ -19,6 +19,10 @@
 /* 1 if the lanes of direct divide k. */
 #define SGEMM__LANES_DIVIDE_K(stage, slice_k) ((stage) == SGEMM_STAGE_direct && (slice_k) > 1)
 
+/* Rows of C, at most, with which the selection considers a variant of gemv for one row, and columns for one column:
+   each row or column loads the matrix again. Without this limit 11 of 20,000 drawn calls have another plan. */
+#define SGEMM__MOST_OF(stage, extent) ((stage) == SGEMM_STAGE_gemv && (extent) == 1 ? 256.0 : 1e300)
+
 /* The newest architecture for which a build of the production variants has code of a variant: see the column prod.
    INT32_MAX: it has code for every one; -1: for none. */
 #define SGEMM__LAST_ARCH(production) ((production) == 1 ? INT32_MAX : (production) == 0 ? -1 : (production))
@@ -59,6 +63,7 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
    blocks,                                                                                                             \
    production,                                                                                                         \
    SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                               \
+   SGEMM__SERIAL(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                              \
    SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)) > 0,                                                        \
    SGEMM__ANY_OP(stage, BM, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BK),                                               \
    SGEMM__ANY_OP(stage, BN, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BK)},
@@ -76,6 +81,8 @@ typedef struct sgemm__tile_sizes {
   double step_k;         /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
   double lane_a, lane_b; /* parts of A and of B in the loads of a lane of direct that divides k; 0 in other variants */
   double block_k; /* k of each block that divides a tile's k, at least: sgemm__min_block_k(), or 0 for stream-K */
+  double most_m, most_n;                      /* rows and columns of C, at most: SGEMM__MOST_OF() */
+  double serial_slots;                        /* resident blocks of an SM in serial split-K; 0: the variant has none */
   int log_m, log_n, log_k;                    /* base-2 logarithms of BM, BN and BK */
   int uses_tma, cluster_split_k, can_split_k; /* traits of the variant */
   int bufs, last_arch, stage;                 /* columns of its row */
@@ -90,6 +97,12 @@ static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant varian
    SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (double)(BM) / ((BM) + (BN)) : 0.0,                           \
    SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (double)(BN) / ((BM) + (BN)) : 0.0,                           \
    SGEMM__USES_TMA_##stage && !SGEMM__CLUSTER_SPLIT_K_##stage ? 0.0 : SGEMM__MIN_BLOCK_K(BK, V, bufs),                 \
+   SGEMM__MOST_OF(SGEMM_STAGE_##stage, BM),                                                                            \
+   SGEMM__MOST_OF(SGEMM_STAGE_##stage, BN),                                                                            \
+   SGEMM__SERIAL(SGEMM__NAME(stage, BM, BN, BK, TM, TN))                                                               \
+       ? SGEMM__RESIDENT_BLOCKS(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, BM, BN, BK, bufs, slice_k,    \
+                                blocks)                                                                                \
+       : 0,                                                                                                            \
    SGEMM__LOG2(BM),                                                                                                    \
    SGEMM__LOG2(BN),                                                                                                    \
    SGEMM__LOG2(BK),                                                                                                    \

@@ -79,6 +79,7 @@ static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
   a.fallback_reason = NULL;
   a.run_on_fallback = 0;
+  a.follows = a.precedes = 0;
   memset(&a.epilogue, 0, sizeof a.epilogue);
   a.applies_epilogue = sgemm__has_epilogue(p);
   if (a.applies_epilogue)
@@ -117,10 +118,21 @@ static inline int sgemm__fuses(const sgemm_variant_info *v, const sgemm__args *a
   return v->fuses && (!v->uses_tma || sgemm__in_registers(args));
 }
 
+/* 1 if a call has no epilogue, or one that a second kernel can apply. If the epilogue reads C and C is D, the first
+   kernels compute alpha * sum + beta * C in place, with alpha and beta from the host, and the expression cannot read
+   C. */
+static inline int sgemm__can_apply_after(const sgemm__args *args) {
+  const sgemm__epilogue_args *e = &args->epilogue;
+  return !args->applies_epilogue || !sgemm__epilogue_reads_c(args) || e->C != args->C ||
+         (e->beta == NULL && e->alpha == NULL && !(e->reads & SGEMM_READS_c));
+}
+
 /* 1 if a second kernel applies the epilogue to the results of the first kernels: of a strict plan, and of a tensor plan
-   with split_k partitions. A kernel that sums partitions applies it itself. */
+   with split_k partitions. A kernel that sums partitions applies it itself. No launch of serial split-K does, because
+   the last one reads the sums of the others as C. */
 static inline int sgemm__applies_after(const sgemm_plan *plan, const sgemm__args *args) {
-  return args->applies_epilogue && plan->split_k == 1 && !sgemm__fuses(sgemm__variant_get(plan->variant), args);
+  return args->applies_epilogue && plan->split_k == 1 &&
+         (plan->serial_k > 1 || !sgemm__fuses(sgemm__variant_get(plan->variant), args));
 }
 static inline int sgemm__applies_after_tensor(const sgemm_plan *plan, int split_k, const sgemm__args *args) {
   const int engines_apply = sgemm__in_registers(args) && sgemm__tensor_variant_get(plan->tensor)->wgmma &&
@@ -211,14 +223,14 @@ static inline sgemm__tma_layout sgemm__tma_layout_of(const sgemm_plan *plan, con
 }
 
 /* Decides which operands a plan packs; no other function does. The plan's other fields are set. It packs operands that
-   tensor maps cannot describe, and B if this is faster and fits into the workspace. */
+   tensor maps cannot describe, and, without serial split-K, B if this is faster and fits into the workspace. */
 static inline void sgemm__decide_repack(sgemm_plan *plan, const sgemm__args *args, int64_t workspace_bytes) {
   plan->repack_a = plan->repack_b = 0;
   if (!sgemm__variant_get(plan->variant)->uses_tma)
     return;
   plan->repack_a = sgemm__must_repack(args, 0);
   plan->repack_b = sgemm__must_repack(args, 1);
-  if (!plan->repack_b && sgemm__prefers_k_major_b(args) && sgemm__tma_countable(plan, args)) {
+  if (!plan->repack_b && plan->serial_k == 1 && sgemm__prefers_k_major_b(args) && sgemm__tma_countable(plan, args)) {
     plan->repack_b = 1;
     plan->repack_b = 4 * sgemm__tma_layout_of(plan, args, NULL).floats <= workspace_bytes;
   }

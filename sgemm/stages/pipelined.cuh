@@ -200,7 +200,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     acc[i] = 0.0f;
   tile.C += partition * args->split_stride;
   /* Main loop. All indices are computed before the PDL wait, while the preceding kernel may still run. */
-  sgemm__pdl_wait();
+  sgemm__begin(p, s);
   if (!sgemm__has_work(p))
     return;
   SGEMM__UNROLL_BY(1)
@@ -218,6 +218,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   while (x.tiles_left > 0)
     sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, SGEMM__NO_COPIES);
   /* Epilogue. */
+  sgemm__wait_for_c(p, s);
   sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);
 }
 

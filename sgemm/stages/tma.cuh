@@ -120,7 +120,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
   if (!producer)
     sgemm__publish_first_units(args, s, descriptors, copies);
   sgemm__init_tma_barriers(s, full, threads / 32);
-  sgemm__pdl_wait();
+  sgemm__begin(p, s);
   if (!sgemm__has_work(p))
     return;
   if (producer && sgemm__thread() >= threads) {
@@ -206,6 +206,7 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
       }
       sgemm__align_accumulators(p, s, shared, acc);
       /* Epilogue. */
+      sgemm__wait_for_c(p, s);
       if (s->fused == SGEMM__REDUCES)
         sgemm__reduce_unit(args, s, row_values, index, descriptor, acc);
       else
