@@ -575,7 +575,6 @@ Test(selection, finds_the_lowest_estimate) {
       for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(t, &q, d->code_arch); number++) {
         if (sgemm__numbered_plan(number, &r, &q, &plan) && sgemm__possible(&plan, d)) {
           const int kind = sgemm__summed_parts(&plan) > 1 ? SGEMM__SUMMED_K
-                           : plan.serial_k > 1            ? SGEMM__SERIAL_K
                            : plan.cluster_k > 1           ? SGEMM__CLUSTER_K
                                                           : SGEMM__WHOLE_K;
           sgemm__best above = {plan, 0.0};
@@ -586,11 +585,15 @@ Test(selection, finds_the_lowest_estimate) {
           sgemm__decide_repack(&plan, &q.args, p.workspace_bytes);
           if (sgemm_plan_workspace(&plan, &p) > p.workspace_bytes)
             continue;
-          cr_assert(
-              bounds.lowest <= bounds.kinds[kind] && bounds.kinds[kind] < sgemm__bound_limit(&above, &q) &&
-                  (plan.serial_k == 1 || sgemm__may_be_serial(sgemm__without_power(above.cost, q.power), &r, &q)) &&
-                  sgemm__may_take_less(sgemm__without_power(above.cost, q.power), &plan, &r, &q, &sgemm__h200),
-              "shape %d, %s, plan %d", i, r.v->name, number);
+          if (plan.serial_k > 1)
+            cr_assert(sgemm__has_serial(t, &q) && sgemm__serial_bound(t, own, &q) < sgemm__bound_limit(&above, &q) &&
+                          sgemm__may_be_serial(sgemm__without_power(above.cost, q.power), &r, &q),
+                      "shape %d, %s, plan %d", i, r.v->name, number);
+          else
+            cr_assert(bounds.lowest <= bounds.kinds[kind] && bounds.kinds[kind] < sgemm__bound_limit(&above, &q),
+                      "shape %d, %s, plan %d", i, r.v->name, number);
+          cr_assert(sgemm__may_take_less(sgemm__without_power(above.cost, q.power), &plan, &r, &q, &sgemm__h200),
+                    "shape %d, %s, plan %d", i, r.v->name, number);
           if (cost < lowest)
             lowest = cost;
         }

@@ -272,10 +272,9 @@ static inline double sgemm__without_power(double cost, double power) {
   return longer >= power ? longer : (cost - power) / SGEMM__COST_SMALLER_BOUND;
 }
 
-/* Kinds of plans: no blocks divide k; a second kernel sums what blocks compute, in split-K or stream-K; a cluster does;
-   launches add to C in their order. The numbers of the plans of a kind follow each other: see
-   sgemm__numbered_plan(). */
-enum { SGEMM__WHOLE_K, SGEMM__SUMMED_K, SGEMM__CLUSTER_K, SGEMM__SERIAL_K, SGEMM__PLAN_KINDS };
+/* Kinds of plans without serial split-K: no blocks divide k; a second kernel sums what blocks compute, in split-K or
+   stream-K; a cluster does. The numbers of the plans of a kind follow each other: see sgemm__numbered_plan(). */
+enum { SGEMM__WHOLE_K, SGEMM__SUMMED_K, SGEMM__CLUSTER_K, SGEMM__PLAN_KINDS };
 
 /* Blocks of the clusters in plans with clusters and serial split-K that the selection considers. */
 enum { SGEMM__SERIAL_CLUSTER = 4 };
@@ -302,26 +301,29 @@ static inline double sgemm__divided_bound(double sum, double part, double block,
   return busy * busy + wait * wait + w->memory2 + sum * (sum + 2.0 * busy);
 }
 
-/* The bounds of a variant. Without divided k, the SM time is at least that of the SM with the most tiles. The bounds
-   cost less to compute than sgemm__candidate_of() and spare the candidates of most variants. */
-static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
-                                             const sgemm__problem *q, const sgemm__calibration *c) {
+static inline sgemm__tile_work sgemm__tile_work_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
+                                                   const sgemm__problem *q) {
   const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], steps = q->steps[t->log_k];
   const double k = sgemm__loaded_k(steps, t, q), loads = sgemm__load(tiles_m, tiles_n, own, q) * k;
-  const double more = q->fixed[t->uses_tma] - q->fixed[0], part = t->block_k * q->per_k;
-  double work, wait;
   sgemm__tile_work w;
-  sgemm__bounds b;
   w.on_sm = tiles_m * tiles_n * q->share;
   w.tile = sgemm__per_k(t, own, q) * k;
   w.arrival = sgemm__larger(w.tile, steps * own->step);
   w.wave = own->wave;
   w.memory2 = loads * loads + q->dram2;
-  work = (w.tile + own->block) * sgemm__ceil(w.on_sm);
-  wait = w.arrival + w.wave + more;
+  return w;
+}
+
+/* The bounds of a variant. Without divided k, the SM time is at least that of the SM with the most tiles. The bounds
+   cost less to compute than sgemm__candidate_of() and spare the candidates of most variants. */
+static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
+                                             const sgemm__problem *q, const sgemm__calibration *c) {
+  const sgemm__tile_work w = sgemm__tile_work_of(t, own, q);
+  const double more = q->fixed[t->uses_tma] - q->fixed[0], part = t->block_k * q->per_k;
+  const double work = (w.tile + own->block) * sgemm__ceil(w.on_sm), wait = w.arrival + w.wave + more;
+  sgemm__bounds b;
   b.kinds[SGEMM__WHOLE_K] = b.lowest = work * work + wait * wait + w.memory2;
   b.kinds[SGEMM__SUMMED_K] = b.kinds[SGEMM__CLUSTER_K] = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY;
-  b.kinds[SGEMM__SERIAL_K] = b.kinds[SGEMM__SUMMED_K];
   if (q->k < 2.0 * t->block_k)
     return b;
   if (t->can_split_k) {
@@ -336,12 +338,20 @@ static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const s
     b.kinds[SGEMM__CLUSTER_K] = sgemm__divided_bound(sum, least, own->block, &w);
     b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__CLUSTER_K]);
   }
-  if (2.0 * w.on_sm <= t->serial_slots && q->serial_limit > 1) { /* all launches fill a wave at most */
-    const double least = sgemm__larger(w.on_sm / t->serial_slots, part);
-    b.kinds[SGEMM__SERIAL_K] = sgemm__divided_bound(more + q->serial, least, own->block, &w);
-    b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__SERIAL_K]);
-  }
   return b;
+}
+
+/* 1 if two launches of a variant with serial split-K, or more, fill a wave at most. */
+static inline int sgemm__has_serial(const sgemm__tile_sizes *t, const sgemm__problem *q) {
+  return t->serial_slots > 0.0 && 2.0 * q->tiles_m[t->log_m] * q->tiles_n[t->log_n] * q->share <= t->serial_slots;
+}
+
+/* The bound of a variant's plans with serial split-K. */
+static inline double sgemm__serial_bound(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
+                                         const sgemm__problem *q) {
+  const sgemm__tile_work w = sgemm__tile_work_of(t, own, q);
+  const double part = sgemm__larger(w.on_sm / t->serial_slots, t->block_k * q->per_k);
+  return sgemm__divided_bound(q->fixed[t->uses_tma] - q->fixed[0] + q->serial, part, own->block, &w);
 }
 
 static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const sgemm__variant_calibration *own,

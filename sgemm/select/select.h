@@ -193,22 +193,27 @@ static inline double sgemm__bound_limit(const sgemm__best *best, const sgemm__pr
   return limit * limit;
 }
 
-/* Considers the plans of one variant, of the kinds that may be better than the best one. The loops have one call of
-   sgemm__consider_plan(), so that compilers inline the estimate. */
+/* Considers the plans of a variant from a number on, before `end`. It alone calls sgemm__consider_plan(), so that
+   compilers inline the estimate. */
+static inline void sgemm__consider_numbers(int number, int end, const sgemm__candidate *r, sgemm_variant variant,
+                                           const sgemm_params *p, const sgemm__problem *q, sgemm__best *best) {
+  sgemm_plan plan = sgemm__plain_plan(variant);
+  while (sgemm__next_plan(&number, end, r, q, &plan))
+    sgemm__consider_plan(&plan, r, p, q, best);
+}
+
+/* Considers the plans of one variant without serial split-K, of the kinds that may be better than the best one. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm__bounds *bounds, const sgemm_params *p,
                                            const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
-  static const int ends[SGEMM__PLAN_KINDS] = {1, 1 + SGEMM__SPLIT_NUMBERS, SGEMM__SERIAL_NUMBER, SGEMM__PLAN_NUMBERS};
+  static const int numbers[SGEMM__PLAN_KINDS + 1] = {0, 1, 1 + SGEMM__SPLIT_NUMBERS, SGEMM__SERIAL_NUMBER};
   const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
   const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
-  sgemm_plan plan = sgemm__plain_plan(variant);
-  int kind, number;
+  int kind;
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
-  for (kind = 0, number = 0; kind < SGEMM__PLAN_KINDS; number = ends[kind++])
-    if (bounds->kinds[kind] < sgemm__bound_limit(best, q) &&
-        (kind != SGEMM__SERIAL_K || sgemm__may_be_serial(sgemm__without_power(best->cost, q->power), &r, q)))
-      while (sgemm__next_plan(&number, ends[kind], &r, q, &plan))
-        sgemm__consider_plan(&plan, &r, p, q, best);
+  for (kind = 0; kind < SGEMM__PLAN_KINDS; kind++)
+    if (bounds->kinds[kind] < sgemm__bound_limit(best, q))
+      sgemm__consider_numbers(numbers[kind], numbers[kind + 1], &r, variant, p, q, best);
 }
 
 /* Variants to consider, and lower bounds of their plans' times. */
@@ -218,6 +223,14 @@ typedef struct sgemm__choices {
   sgemm_variant variants[SGEMM_VARIANT_COUNT];
 } sgemm__choices;
 
+/* 1 if a variant is compiled and of a stage. preferred: and the device prefers it for the call. */
+static inline int sgemm__is_choice(sgemm_variant variant, sgemm_stage stage, int preferred, int code_arch,
+                                   const sgemm__problem *q) {
+  const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
+  return (!preferred || sgemm__is_preferred(t, q, code_arch)) && (stage == SGEMM_STAGE_ANY || t->stage == (int)stage) &&
+         sgemm_compiled(variant);
+}
+
 /* Sets the compiled variants of a stage and their bounds. preferred: those alone that the device prefers. */
 static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int preferred, int code_arch,
                                        const sgemm__problem *q) {
@@ -225,17 +238,35 @@ static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int
   int count = 0, lowest = 0, i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
-    const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
-    if ((preferred && !sgemm__is_preferred(t, q, code_arch)) || (stage != SGEMM_STAGE_ANY && t->stage != (int)stage) ||
-        !sgemm_compiled(variant))
+    if (!sgemm__is_choice(variant, stage, preferred, code_arch, q))
       continue;
-    c->bounds[count] = sgemm__bounds_of(t, sgemm__calibration_of(variant), q, &sgemm__h200);
+    c->bounds[count] = sgemm__bounds_of(sgemm__tile_sizes_of(variant), sgemm__calibration_of(variant), q, &sgemm__h200);
     lowest = c->bounds[count].lowest < bound ? count : lowest; /* without a branch, which would be mispredicted */
     bound = sgemm__smaller(c->bounds[count].lowest, bound);
     c->variants[count++] = variant;
   }
   c->count = count;
   c->lowest = lowest;
+}
+
+/* Considers plans with serial split-K of the variants that have it, after all others. Half of the drawn calls are too
+   short for any. */
+static inline void sgemm__consider_serial(sgemm_stage stage, int preferred, const sgemm_params *p,
+                                          const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
+  int i;
+  if (q->serial_limit == 1 || sgemm__without_power(best->cost, q->power) - q->fixed[0] <= q->serial)
+    return;
+  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
+    const sgemm_variant variant = (sgemm_variant)i;
+    const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
+    const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
+    if (sgemm__has_serial(t, q) && sgemm__is_choice(variant, stage, preferred, device->code_arch, q) &&
+        sgemm__serial_bound(t, own, q) < sgemm__bound_limit(best, q)) {
+      const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
+      if (sgemm__runs_on(r.v, 1, device) && sgemm__may_be_serial(sgemm__without_power(best->cost, q->power), &r, q))
+        sgemm__consider_numbers(SGEMM__SERIAL_NUMBER, SGEMM__PLAN_NUMBERS, &r, variant, p, q, best);
+    }
+  }
 }
 
 static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
@@ -256,6 +287,7 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
       while (next < c.count && c.bounds[next].lowest >= limit)
         next++;
     }
+    sgemm__consider_serial(stage, preferred, p, device, q, &best);
   }
   return best;
 }
