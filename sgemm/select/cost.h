@@ -286,7 +286,7 @@ typedef struct sgemm__bounds {
   double lowest;                   /* the lowest of them */
 } sgemm__bounds;
 
-/* What the bounds of all kinds need of a variant: tiles for each SM, and fields of sgemm__candidate. */
+/* What the bounds of all plans need of a variant: tiles for each SM, and fields of sgemm__candidate. */
 typedef struct sgemm__tile_work {
   double on_sm, tile, arrival, wave, memory2;
 } sgemm__tile_work;
@@ -301,6 +301,7 @@ static inline double sgemm__divided_bound(double sum, double part, double block,
   return busy * busy + wait * wait + w->memory2 + sum * (sum + 2.0 * busy);
 }
 
+/* The work of a variant's tiles. */
 static inline sgemm__tile_work sgemm__tile_work_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                                    const sgemm__problem *q) {
   const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], steps = q->steps[t->log_k];

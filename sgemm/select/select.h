@@ -115,6 +115,16 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   }
 }
 
+/* Sets the launches of serial split-K that fill a part of a wave, or fewer where k is short. Returns 0 if there is one,
+   or if the plan of a whole wave has as many. The plan's cluster_k is set. */
+static inline int sgemm__set_serial_k(double waves, const sgemm__candidate *r, const sgemm__problem *q,
+                                      sgemm_plan *plan) {
+  const double launches = r->slots * waves / plan->cluster_k;
+  const double most = sgemm__smaller(r->most_serial / plan->cluster_k, q->serial_limit);
+  plan->serial_k = (int)sgemm__smaller(launches, most);
+  return plan->serial_k > 1 && (waves == 1.0 || launches < most);
+}
+
 /* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 to 4: split-K with as many
    partitions as fill a wave, three quarters, a half or a third of it, or with fewer where k has less than
    sgemm__min_block_k() for each (docs/notebook/selection.md, "Parts of a wave"); stream-K with a block for each slot,
@@ -125,42 +135,19 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
 enum { SGEMM__SPLIT_NUMBERS = 4, SGEMM__SERIAL_NUMBER = 12, SGEMM__PLAN_NUMBERS = 18 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm__problem *q,
                                        sgemm_plan *plan) {
-  static const struct {
-    int cluster_k;
-    double waves;
-  } numbers[SGEMM__PLAN_NUMBERS] = {{1, 0.0},
-                                    {1, 1.0},
-                                    {1, 0.75},
-                                    {1, 0.5},
-                                    {1, 1.0 / 3.0},
-                                    {2, 0.0},
-                                    {3, 0.0},
-                                    {4, 0.0},
-                                    {5, 0.0},
-                                    {6, 0.0},
-                                    {8, 0.0},
-                                    {16, 0.0},
-                                    {1, 1.0},
-                                    {1, 0.75},
-                                    {1, 0.5},
-                                    {SGEMM__SERIAL_CLUSTER, 1.0},
-                                    {SGEMM__SERIAL_CLUSTER, 0.75},
-                                    {SGEMM__SERIAL_CLUSTER, 0.5}};
-  const double waves = numbers[number].waves;
-  plan->cluster_k = numbers[number].cluster_k;
+  static const unsigned char clusters[SGEMM__SERIAL_NUMBER] = {1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
+  static const double waves[1 + SGEMM__SPLIT_NUMBERS] = {0.0, 1.0, 0.75, 0.5, 1.0 / 3.0};
   plan->split_k = 1;
   plan->stream_k = 0;
   plan->serial_k = 1;
+  if (number >= SGEMM__SERIAL_NUMBER) { /* three parts of a wave with one block for each tile, three with a cluster */
+    const int serial = number - SGEMM__SERIAL_NUMBER;
+    plan->cluster_k = serial < 3 ? 1 : (int)SGEMM__SERIAL_CLUSTER;
+    return plan->cluster_k <= r->most_blocks && sgemm__set_serial_k(waves[1 + serial % 3], r, q, plan);
+  }
+  plan->cluster_k = clusters[number];
   if (plan->cluster_k > 1 && plan->cluster_k > r->most_blocks)
     return 0;
-  if (number >= SGEMM__SERIAL_NUMBER) {
-    const double launches = r->slots * waves / plan->cluster_k;
-    const double most = sgemm__smaller(r->most_serial / plan->cluster_k, q->serial_limit);
-    if (waves < 1.0 && launches >= most)
-      return 0; /* the plan of a whole wave has as many launches */
-    plan->serial_k = (int)sgemm__smaller(launches, most);
-    return plan->serial_k > 1;
-  }
   if (number == 0 || number > SGEMM__SPLIT_NUMBERS)
     return 1;
   if (!q->has_workspace || !sgemm__can_split_k(r->v))
@@ -169,7 +156,7 @@ static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, co
     const int slots = (int)(q->sms * r->v->resident);
     plan->stream_k = number == 1 ? slots : number == 2 ? sgemm__even_stream_k(r->tiles, slots) : 0;
   } else {
-    const double parts = r->slots * waves;
+    const double parts = r->slots * waves[number];
     if (number > 1 && parts >= r->most_parts)
       return 0; /* the plan of a whole wave has as many partitions */
     plan->split_k = (int)sgemm__smaller(parts, r->most_parts);
@@ -249,7 +236,7 @@ static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int
   c->lowest = lowest;
 }
 
-/* Considers plans with serial split-K of the variants that have it, after all others. Half of the drawn calls are too
+/* Considers plans with serial split-K of the variants that have it, after all others. Two of five drawn calls are too
    short for any. */
 static inline void sgemm__consider_serial(sgemm_stage stage, int preferred, const sgemm_params *p,
                                           const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
