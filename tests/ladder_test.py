@@ -688,7 +688,7 @@ class Gpu(LadderTest):
         for mode, number_format in self.MODES.items():
             for shape in ("square", "small", "batch"):
                 row, strict = of[shape, f"production{mode}"], of[shape, "production"]
-                keys = ("picked", "cluster_k", "split_k", "stream_k", "guard")
+                keys = ("picked", "cluster_k", "split_k", "stream_k", "serial_k", "guard")
                 if number_format and shape != "small":
                     self.assertRegex(row["picked"], f"^sgemm_.*_{number_format}_")
                     self.assertEqual((row["cluster_k"], row["stream_k"], row["guard"]), ("", "", "0"))
@@ -697,7 +697,7 @@ class Gpu(LadderTest):
                 else:
                     self.assertEqual([row[key] for key in keys], [strict[key] for key in keys])
                     self.assertIn(f"\n    {row['picked']}, cluster_k {row['cluster_k']}, split_k {row['split_k']}, "
-                                  f"stream_k {row['stream_k']}\n", out)
+                                  f"stream_k {row['stream_k']}, serial_k {row['serial_k']}\n", out)
             self.assertEqual(of["square", f"production{mode}"]["ceiling_gflops"], "")
             speeds = [float(of[shape, f"production{mode}"]["percent_of_cublas"]) / 100
                       for shape in ("square", "small", "batch")]

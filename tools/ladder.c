@@ -87,6 +87,7 @@ static void fill_case(const meter *m, const problem *q, const data *d, const opt
   cells[COLUMN_cluster_k].number = picked.cluster_k;
   cells[COLUMN_split_k].number = picked.split_k;
   cells[COLUMN_stream_k].number = picked.stream_k;
+  cells[COLUMN_serial_k].number = picked.serial_k;
   cells[COLUMN_shape].text = q->name[0] != '\0' ? q->name : NULL;
   cells[COLUMN_m].number = (double)q->m;
   cells[COLUMN_n].number = (double)q->n;

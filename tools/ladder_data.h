@@ -24,11 +24,11 @@ typedef struct data {
 /* The plan that runs for a subject. NULL and NAN: the plan has no such field. */
 typedef struct choice {
   const char *variant;
-  double cluster_k, split_k, stream_k;
+  double cluster_k, split_k, stream_k, serial_k;
 } choice;
 
 static choice no_choice(void) {
-  const choice none = {NULL, NAN, NAN, NAN};
+  const choice none = {NULL, NAN, NAN, NAN, NAN};
   return none;
 }
 
@@ -43,6 +43,7 @@ static choice choice_of(const sgemm_plan *plan) {
     c.cluster_k = plan->cluster_k;
     c.split_k = plan->split_k;
     c.stream_k = plan->stream_k;
+    c.serial_k = plan->serial_k;
   }
   return c;
 }

@@ -614,7 +614,10 @@ static void write_note(subject s, row *w) {
   static const struct {
     int column;
     const char *name;
-  } fields[] = {{COLUMN_cluster_k, "cluster_k"}, {COLUMN_split_k, "split_k"}, {COLUMN_stream_k, "stream_k"}};
+  } fields[] = {{COLUMN_cluster_k, "cluster_k"},
+                {COLUMN_split_k, "split_k"},
+                {COLUMN_stream_k, "stream_k"},
+                {COLUMN_serial_k, "serial_k"}};
   const cell *cells = w->cells;
   int used = snprintf(w->note, sizeof w->note, "%s", cells[COLUMN_picked].text);
   size_t i;

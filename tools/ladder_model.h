@@ -135,7 +135,7 @@ static choice picked_by(const meter *m, subject s, const data *d) {
   if (is_reduction(s))
     return no_choice();
   if (!is_production(s))
-    picked.cluster_k = picked.split_k = picked.stream_k = NAN;
+    picked.cluster_k = picked.split_k = picked.stream_k = picked.serial_k = NAN;
   return picked;
 }
 

@@ -39,7 +39,8 @@ typedef union cell {
   X(picked,  "", "",        HIDDEN, TEXT) /* the variant that runs; the next columns are its plan */                   \
   X(cluster_k, "", "",    HIDDEN, 0)                                                                                   \
   X(split_k, "", "",        HIDDEN, 0)                                                                                 \
-  X(stream_k, "", "",       HIDDEN, 0)
+  X(stream_k, "", "",       HIDDEN, 0)                                                                                 \
+  X(serial_k, "", "",       HIDDEN, 0)
 
 /* The lines of --epilogues. */
 #define FUSION_COLUMNS(X)                                                                                              \

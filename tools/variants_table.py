@@ -6,7 +6,7 @@ The tables stand between <!-- BEGIN name --> and <!-- END name -->:
   tensor    every tensor-core variant with its reason, and the suite shapes for which sgemm_run() selects it
   stages    the fastest variant at 4096 x 4096 x 4096 of each stage that the production build leaves out
 Their sources are the ladder's output in docs/measurements: suite_h200.csv, suite_tensor_h200.csv and ladder_h200.txt. A
-plan has the columns cluster_k, split_k and stream_k, or, in files of version 0.1, ranks and planes. The column mode is
+plan has the columns cluster_k, split_k, stream_k and serial_k, or, in files of version 0.1, ranks and planes. The column mode is
 warm or cold, in files of version 0.1 hot or cold.
 With --check the script writes nothing, and a page that differs from its sources is an error.
 """
@@ -48,13 +48,14 @@ def is_cold(cells):
 
 def plan_of(cells):
     """The fields of the plan that are on, such as "split_k 8" or "stream_k 132", or an empty text."""
-    number = {key: int(float(cells.get(key) or 0)) for key in ("cluster_k", "split_k", "stream_k", "ranks", "planes")}
+    keys = ("cluster_k", "split_k", "stream_k", "serial_k", "ranks", "planes")
+    number = {key: int(float(cells.get(key) or 0)) for key in keys}
     if "ranks" in cells:
         stream = number["planes"] if cells["picked"].startswith("sgemm_tma_") else 1
         number["cluster_k"] = number["ranks"]
         number["split_k"] = 1 if stream > 1 else number["planes"]
         number["stream_k"] = stream if stream > 1 else 0
-    fields = (("cluster_k", 1), ("split_k", 1), ("stream_k", 0))
+    fields = (("cluster_k", 1), ("split_k", 1), ("stream_k", 0), ("serial_k", 1))
     return ", ".join(f"{key} {number[key]}" for key, off in fields if number[key] > off)
 
 
