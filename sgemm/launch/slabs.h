@@ -92,6 +92,13 @@ static inline void sgemm__divide_parts(sgemm__slabs *s, const sgemm__reduction *
   s->per_part = sgemm__ceil_div(c->along_n ? sgemm__ceil_div(s->cols, 4) : s->rows, s->parts);
 }
 
+/* Sets the bytes of B that slabs with these params share, if they prepare it. Returns 0 if they are too many. */
+static inline int sgemm__set_prepared_bytes(sgemm__slabs *s, const sgemm_params *p) {
+  const int64_t bytes = s->prepares_b ? sgemm_prepared_bytes(p, 'B') : 0;
+  s->prepared_bytes = bytes == INT64_MAX ? bytes : sgemm__align256(bytes);
+  return bytes != INT64_MAX;
+}
+
 /* Lays out slabs of a size in at most `limit` bytes. Returns 0 if they do not fit. */
 static inline int sgemm__lay_out_slabs(sgemm__slabs *s, const sgemm__reduction *c, const sgemm_device *device,
                                        int64_t limit) {
@@ -111,10 +118,8 @@ static inline int sgemm__lay_out_slabs(sgemm__slabs *s, const sgemm__reduction *
   s->partial_bytes = sgemm__align256(12 * s->partials);
   s->sum_bytes = sgemm__align256(4 * s->rows * s->ld * s->matrices);
   s->prepares_b = c->mode != SGEMM_STRICT && a->k > 0 && count_m > 1 && sgemm_tensor_compiled();
-  s->prepared_bytes = s->prepares_b ? sgemm_prepared_bytes(&p, 'B') : 0;
-  if (s->prepared_bytes == INT64_MAX)
+  if (!sgemm__set_prepared_bytes(s, &p))
     return 0;
-  s->prepared_bytes = sgemm__align256(s->prepared_bytes);
   p.workspace_bytes = limit - s->partial_bytes - s->prepared_bytes - s->sum_bytes;
   if (p.workspace_bytes < 0)
     return 0;

@@ -97,10 +97,8 @@ static inline int sgemm__lay_out_tiles(sgemm__slabs *s, const sgemm__reduction *
   s->partials = count_n > 1 ? (s->block_rows < a->m ? s->block_rows : a->m) : 0;
   s->partial_bytes = sgemm__align256(8 * s->partials);
   s->prepares_b = tensor != NULL && count_m > 1;
-  s->prepared_bytes = s->prepares_b ? sgemm_prepared_bytes(&p, 'B') : 0;
-  if (s->prepared_bytes == INT64_MAX)
+  if (!sgemm__set_prepared_bytes(s, &p))
     return 0;
-  s->prepared_bytes = sgemm__align256(s->prepared_bytes);
   p.prepared_b = s->prepares_b ? &s->ld : NULL; /* not read: any address that is not NULL */
   strict.gemm = sgemm__args_of(&p);
   s->plan_bytes = 0;
