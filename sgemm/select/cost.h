@@ -47,7 +47,7 @@ static inline int sgemm__serial_limit(const sgemm__args *args, const sgemm_devic
 }
 
 /* 1 if the boxes of an operand have fewer than 32 elements in a row: it is MN-major and has as few rows or columns. All
-   SMs together then load at most 13 rows a nanosecond (docs/notebook/selection.md, "Serial split-K"). */
+   SMs together then load at most 15 rows a nanosecond (docs/notebook/selection.md, "Serial split-K"). */
 static inline int sgemm__is_narrow(double extent, int state) { return extent < 32.0 && state == 0; }
 
 /* What the estimate needs of params and device, computed once for all plans. Doubles are accurate enough. */
