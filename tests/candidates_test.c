@@ -28,6 +28,7 @@ static sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][6]; /* a variant is com
 #include "sgemm/launch/recent.h"
 #include "sgemm/launch/target.h"
 #include "sgemm/launch/sequence.h"
+#include "tools/plans.h"
 
 /* ---- The device -------------------------------------------------------------------------------------------------- */
 
@@ -275,6 +276,32 @@ Test(candidates, of_a_stage) {
     cr_assert(sgemm__variant_get(plans[i].variant)->stage == SGEMM_STAGE_tiled);
   memset(sgemm__kernels, 0, sizeof sgemm__kernels);
   cr_assert(sgemm_candidates(&p, &gpu.properties, plans, us, ALL) == 0);
+}
+
+/* The plans that the tools time are plans that the device runs. With operands that tma has to pack none has serial
+   split-K in the stage clustered, and with others some have. */
+Test(candidates, of_the_tools) {
+  static sgemm_plan plans[PLANS_MOST];
+  int i, j, v, serial[2] = {0, 0};
+  reset();
+  for (i = 0; i < 4 * SHAPES; i++) {
+    sgemm_params p = shape(i / 4);
+    int packs;
+    p.lda += i % 2;
+    p.ldb += i / 2 % 2;
+    packs = p.lda % 4 != 0 || p.ldb % 4 != 0;
+    set_workspace(&p, i % 3 == 0 ? 0 : INT64_MAX);
+    for (v = 0; v < SGEMM_VARIANT_COUNT; v++) {
+      const int count = plans_of((sgemm_variant)v, &p, &gpu.properties, plans);
+      for (j = 0; j < count; j++) {
+        const sgemm_variant_info *info = sgemm__variant_get(plans[j].variant);
+        cr_assert(sgemm__check_plan(&plans[j], &p, &gpu.properties) == SGEMM_SUCCESS, "shape %d, %s, plan %d", i,
+                  info->name, j);
+        serial[packs] += info->cluster_split_k && info->uses_tma && plans[j].serial_k > 1;
+      }
+    }
+  }
+  cr_assert(serial[0] > 0 && serial[1] == 0, "%d, %d", serial[0], serial[1]);
 }
 
 /* ---- sgemm_tune() ------------------------------------------------------------------------------------------------ */

@@ -10,8 +10,10 @@
 #include <math.h>
 #include <string.h>
 
+#ifndef SGEMM__WITH_STAGE   /* tests include the headers of the selection themselves */
 #define SGEMM__WITH_STAGE 0 /* the tools time no variants that production leaves to older GPUs */
 #define SGEMM__WITH_MMA 0   /* and no tensor-core variants */
+#endif
 #include "sgemm/select/tables.h"
 #include "sgemm/select/calibration_h200.h"
 #include "sgemm/select/workspace.h"
@@ -20,15 +22,13 @@
 
 enum { PLANS_MOST = 120 }; /* plans of a variant */
 
-/* Adds a plan if the device can run it and its workspace has at most p->workspace_bytes. Returns the number of
-   plans. */
+/* Adds a plan if the device can run it, with the operands that it has to pack, and its workspace has at most
+   p->workspace_bytes. Returns the number of plans. */
 static inline int plans_add(sgemm_plan *plans, int count, sgemm_plan plan, const sgemm_params *p,
                             const sgemm_device *device) {
   const sgemm__args args = sgemm__args_of(p);
-  if (count == PLANS_MOST || !sgemm__possible(&plan, device))
-    return count;
   sgemm__decide_repack(&plan, &args, p->workspace_bytes);
-  if (sgemm_plan_workspace(&plan, p) > p->workspace_bytes)
+  if (count == PLANS_MOST || !sgemm__possible(&plan, device) || sgemm_plan_workspace(&plan, p) > p->workspace_bytes)
     return count;
   plans[count] = plan;
   return count + 1;
