@@ -161,7 +161,8 @@ static inline sgemm_status sgemm_check(const sgemm_params *p) {
   status = sgemm__check_epilogue_sizes(p, c_rows, c_width);
   if (status != SGEMM_SUCCESS)
     return status;
-  if (!sgemm__addressable(a_rows, p->lda, p->batch, p->batch > 1 ? p->stride_a : 0) ||
+  if (!sgemm__addressable(p->m, 1, 0, 0) || !sgemm__addressable(p->n, 1, 0, 0) || !sgemm__addressable(p->k, 1, 0, 0) ||
+      !sgemm__addressable(a_rows, p->lda, p->batch, p->batch > 1 ? p->stride_a : 0) ||
       !sgemm__addressable(b_rows, p->ldb, p->batch, p->batch > 1 ? p->stride_b : 0) ||
       !sgemm__addressable(c_rows, p->ldc, p->batch, p->batch > 1 ? p->stride_c : 0) ||
       (p->D != NULL && !sgemm__addressable(c_rows, p->ldd, p->batch, p->batch > 1 ? p->stride_d : 0)) ||

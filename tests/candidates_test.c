@@ -304,6 +304,24 @@ Test(candidates, of_the_tools) {
   cr_assert(serial[0] > 0 && serial[1] == 0, "%d, %d", serial[0], serial[1]);
 }
 
+/* The candidates of a call that has no results are plans that may run too. */
+Test(candidates, without_results) {
+  static sgemm_plan plans[ALL];
+  static double us[ALL];
+  int i, j;
+  reset();
+  for (i = 0; i < 3 * SHAPES; i++) {
+    sgemm_params p = shape(i / 3);
+    int count;
+    *(i % 3 == 0 ? &p.m : i % 3 == 1 ? &p.n : &p.batch) = 0;
+    set_workspace(&p, i % 2 == 0 ? 0 : INT64_MAX);
+    count = sgemm_candidates(&p, &gpu.properties, plans, us, ALL);
+    cr_assert(count > 0);
+    for (j = 0; j < count; j++)
+      cr_assert(sgemm__check_plan(&plans[j], &p, &gpu.properties) == SGEMM_SUCCESS, "shape %d, plan %d", i, j);
+  }
+}
+
 /* ---- sgemm_tune() ------------------------------------------------------------------------------------------------ */
 
 /* Whatever happened, everything that was opened is closed. */
@@ -484,6 +502,32 @@ Test(tune, bad_arguments) {
   cr_assert(sgemm_tune(&p, SGEMM_MAX_CANDIDATES + 1, &plan, NULL, NULL) == SGEMM_ERROR_CANDIDATES);
   cr_assert(sgemm_tune(&p, SGEMM_MAX_CANDIDATES, &plan, NULL, NULL) == SGEMM_ERROR_ORDER);
   cr_assert(gpu.launches == 0 && gpu.allocated == 0);
+}
+
+/* Plans whose grid is too large are left out, and the others are timed. If all are, the call says so. */
+Test(tune, large_grids) {
+  sgemm_params p = call(SGEMM_N, SGEMM_T, 11270670550, 2, 1);
+  sgemm_plan plan, plans[SGEMM_MAX_CANDIDATES];
+  double us[SGEMM_MAX_CANDIDATES];
+  int i, count, large = 0;
+  reset();
+  count = sgemm_candidates(&p, &gpu.properties, plans, us, SGEMM_MAX_CANDIDATES);
+  for (i = 0; i < count; i++) {
+    const sgemm__args args = sgemm__args_of(&p);
+    large += !sgemm__variant_get(plans[i].variant)->uses_tma && !sgemm__tiles_fit(&plans[i], &args);
+    gpu.us[i] = 2.0 + i;
+  }
+  cr_assert(large > 0 && large < count, "%d of %d", large, count);
+  cr_assert(sgemm_tune(&p, SGEMM_MAX_CANDIDATES, &plan, NULL, (sgemm_stream)1) == SGEMM_SUCCESS);
+  cr_assert(gpu.opened == count - large && same_plan(&plan, &plans[0]), "%d", gpu.opened);
+  expect_closed();
+  p.batch = (int64_t)1 << 40;
+  p.stride_a = p.stride_b = 0;
+  p.m = p.n = p.k = 1;
+  p.lda = p.ldb = p.ldc = p.stride_c = 1;
+  reset();
+  cr_assert(sgemm_tune(&p, 8, &plan, NULL, (sgemm_stream)1) == SGEMM_ERROR_GRID);
+  expect_closed();
 }
 
 /* A call that has nothing to compute gets the selected plan, without a launch. */

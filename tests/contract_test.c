@@ -161,6 +161,7 @@ static const call calls[] = {
   CALL("batch of A beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2, BIG,  42,  30),
   CALL("batch of B beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35, BIG,  30),
   CALL("batch of C beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  42, BIG),
+  CALL("n of 2^60, no result",         TOO_LARGE, ROW,   N,   N,         0,BIG,  6,   6, BIG, BIG,  1,   0,   0,   0),
   CALL("sizes whose product wraps",    TOO_LARGE, ROW,   N,   N,       BIG,  6, 16,  16,   6,   6,  1,   0,  96,   0),
   CALL("no fault but NULL pointers",   A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
   CALL("NULL pointers, ops C and T",   A,         COL,   C,   T,         5,  6,  7,   7,   6,   5,  1,  35,  42,  30),
@@ -392,6 +393,11 @@ Test(bad_plans, divisions_of_k) {
       expect_bad_plan(&q, plan);
     plan.split_k = 2;
     expect_bad_plan(&q, plan);
+    for (i = 0; i < 3; i++) { /* slices of a strict plan */
+      plan = plan_of(&q, v, 1, 1);
+      *(i == 0 ? &plan.slices_m : i == 1 ? &plan.slices_n : &plan.slices_k) = -1;
+      expect_bad_plan(&q, plan);
+    }
     problem_free(&q);
   }
 }

@@ -847,7 +847,8 @@ static void check_tensor_launches(const sgemm_plan *plan, const sgemm_params *p,
     const sgemm__slice slice = sgemm__slice_at(&s, &args, number);
     check_slice_launches(plan, &slice, &at, entry, i);
   }
-  cr_assert(launches == at && sgemm__count_launches(plan, p) == at, "%s, shape %d: %d launches", entry, i, launches);
+  cr_assert(launches == at && sgemm__count_launches(plan, p, &current) == at, "%s, shape %d: %d launches", entry, i,
+            launches);
 }
 
 /* The workspace shrinks step by step: from no limit to the bytes of the selected plan, then by one byte, and so on. In
@@ -1090,7 +1091,8 @@ Test(selection, recent_plans_of_epilogues) {
 }
 
 /* The launches of a described plan are those of sgemm_run_plan(), where the last partitions have no k, stream-K has no
-   tiles, the last slice of k has fewer partitions, or there is nothing to pack. */
+   tiles, the last slice of k has fewer partitions, there is nothing to pack, no products, or no results. A plan of too
+   many slices has INT32_MAX, and one without partitions is described too. */
 Test(selection, described_launches) {
   static const struct {
     int64_t m, n, k;
@@ -1103,7 +1105,10 @@ Test(selection, described_launches) {
                {256, 256, 128, SGEMM_async_64x64x8_8x8, SGEMM_wgmma_fp16x3_128x128, 2, 0, 1, 0, SGEMM_EPILOGUE_tanh, 4},
                {256, 256, 64, SGEMM_tma_64x64x32_16x8, SGEMM_TENSOR_VARIANT_NONE, 1, 8, 1, 0, SGEMM_EPILOGUE_none, 1},
                {256, 320, 64, SGEMM_tma_64x64x32_16x8, SGEMM_TENSOR_VARIANT_NONE, 1, 8, 1, 1, SGEMM_EPILOGUE_none, 3},
-               {256, 320, 0, SGEMM_tma_64x64x32_16x8, SGEMM_TENSOR_VARIANT_NONE, 1, 8, 1, 1, SGEMM_EPILOGUE_none, 1}};
+               {256, 320, 0, SGEMM_tma_64x64x32_16x8, SGEMM_TENSOR_VARIANT_NONE, 1, 8, 1, 1, SGEMM_EPILOGUE_none, 1},
+               {256, 256, 0, SGEMM_async_64x64x8_8x8, SGEMM_wgmma_fp16x3_128x128, 2, 0, 1, 0, SGEMM_EPILOGUE_none, 1},
+               {0, 256, 300, SGEMM_async_64x64x8_8x8, SGEMM_wgmma_fp16x3_128x128, 2, 0, 1, 0, SGEMM_EPILOGUE_none, 0},
+               {256, 0, 64, SGEMM_async_64x64x8_8x8, SGEMM_TENSOR_VARIANT_NONE, 2, 0, 1, 0, SGEMM_EPILOGUE_tanh, 0}};
   unsigned i;
   set_compiled(SGEMM_STAGE_ANY);
   current = h200();
@@ -1119,8 +1124,19 @@ Test(selection, described_launches) {
     plan.repack_a = plan.repack_b = cases[i].repack;
     launches = 0;
     cr_assert(sgemm_run_plan(&plan, &p, NULL) == SGEMM_SUCCESS, "case %u", i);
-    cr_assert(launches == cases[i].launches && sgemm__count_launches(&plan, &p) == launches,
-              "case %u: %d launches, described as %d", i, launches, sgemm__count_launches(&plan, &p));
+    cr_assert(launches == cases[i].launches && sgemm__count_launches(&plan, &p, &current) == launches,
+              "case %u: %d launches, described as %d", i, launches, sgemm__count_launches(&plan, &p, &current));
+  }
+  {
+    sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 1 << 26, 1 << 26, 128);
+    sgemm_plan plan = sgemm__plain_plan(SGEMM_async_64x64x8_8x8);
+    char text[300];
+    set_addresses(&p, INT64_MAX);
+    plan.tensor = SGEMM_wgmma_fp16x3_128x128;
+    plan.slices_m = plan.slices_n = INT32_MAX;
+    cr_assert(sgemm__count_launches(&plan, &p, &current) == INT32_MAX);
+    plan.split_k = 0;
+    cr_assert(sgemm_plan_describe(&plan, &p, &current, text, sizeof text) > 0);
   }
 }
 
@@ -1273,9 +1289,9 @@ static void check_selected(const sgemm_params *p, const char *what, int i) {
   by_plan_launches = launches;
   cr_assert(by_plan == SGEMM_SUCCESS || (by_plan == SGEMM_ERROR_GRID && launches == 0),
             "%s call %d: status %d after %d launches", what, i, by_plan, launches);
-  if (by_plan == SGEMM_SUCCESS && !sgemm__is_scaling(&plan, p))
-    cr_assert(sgemm__count_launches(&plan, p) == launches, "%s call %d: %d launches, described as %d", what, i,
-              launches, sgemm__count_launches(&plan, p));
+  if (by_plan == SGEMM_SUCCESS)
+    cr_assert(sgemm__count_launches(&plan, p, &current) == launches, "%s call %d: %d launches, described as %d", what,
+              i, launches, sgemm__count_launches(&plan, p, &current));
   launches = 0;
   status = sgemm_run(p, NULL);
   cr_assert(status == by_plan && launches == by_plan_launches, "%s call %d: status %d after %d launches, %d after %d",
@@ -1363,7 +1379,8 @@ Test(selection, descriptions) {
   expect_line(&plan, &p, &d, "",
               "; strict fp32, because the workspace is smaller than that of sgemm_workspace_query()");
   plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
-  expect_line(&plan, &small, &d, "", "; strict fp32, because strict fp32 is estimated to be as fast");
+  expect_line(&plan, &small, &d, "",
+              "; strict fp32, because tensor cores are not estimated to take less than 0.85 of its time");
   small.k = 127;
   plan = sgemm_select(&small, SGEMM_STAGE_ANY, &d);
   expect_line(&plan, &small, &d, "", "; strict fp32, because k is below 128");

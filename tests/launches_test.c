@@ -341,7 +341,7 @@ Test(launches, selected) {
       plan = sgemm_select(&f.p, SGEMM_STAGE_ANY, &f.device);
       cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, encoder, list, SGEMM_MAX_LAUNCHES, &count) ==
                 SGEMM_SUCCESS);
-      cr_assert(count == sgemm__count_launches(&plan, &f.p));
+      cr_assert(count == sgemm__count_launches(&plan, &f.p, &f.device));
       strcpy(names, names_of(list, count));
       compare(&f, &plan, names);
       fixture_free(&f);
@@ -354,13 +354,13 @@ Test(launches, epilogues) {
   sgemm_plan plan = plan_of(SGEMM_async_64x64x8_8x8, &f);
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
   compare(&f, &plan, "sgemm_async_64x64x8_8x8_nt sgemm_apply_epilogue");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 2);
   plan.split_k = 2;
   compare(&f, &plan, "sgemm_async_64x64x8_8x8_nt sgemm_reduce_split_k");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 2);
   plan = plan_of(SGEMM_splitk_32x32x32_4x4, &f);
   compare(&f, &plan, "sgemm_splitk_32x32x32_4x4");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 1);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 1);
   fixture_free(&f);
 }
 
@@ -375,13 +375,13 @@ Test(launches, epilogues_in_registers) {
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
   f.p.vec_n = vector;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 1);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 1);
   plan.stream_k = 3;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_reduce_stream_k");
   plan.stream_k = 0;
   f.p.vec_m = vector;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 2);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 2);
   f.p.vec_m = NULL;
   f.p.alpha_device = &scalar;
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
@@ -405,13 +405,13 @@ Test(launches, epilogues_in_registers) {
   compare(&f, &plan, "sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
   plan.tensor = SGEMM_wgmma_bf16x6_128x64;
   compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_nt sgemm_apply_epilogue");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 4);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 4);
   f.p.epilogue = SGEMM_EPILOGUE_gelu;
   compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_tma_64x64x32_16x8_nt");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 3);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 3);
   plan.variant = SGEMM_async_64x64x8_8x8;
   compare(&f, &plan, "sgemm_split_bf16x6 sgemm_wgmma_bf16x6_128x64 sgemm_async_64x64x8_8x8_nt sgemm_apply_epilogue");
-  cr_assert(sgemm__count_launches(&plan, &f.p) == 4);
+  cr_assert(sgemm__count_launches(&plan, &f.p, &f.device) == 4);
   fixture_free(&f);
 }
 
@@ -428,7 +428,7 @@ Test(launches, parts) {
   plan.split_k = 2;
   f.p.epilogue = SGEMM_EPILOGUE_relu;
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
-  cr_assert(count == 7 && count == sgemm__count_launches(&plan, &f.p), "the longest list of a slice");
+  cr_assert(count == 7 && count == sgemm__count_launches(&plan, &f.p, &f.device), "the longest list of a slice");
   for (i = 0; i < count; i++)
     cr_assert_str_eq(list[i].part, want[i]);
   fixture_free(&f);
@@ -448,11 +448,11 @@ Test(launches, serial) {
   plan.serial_k = 8;
   f.p.epilogue = SGEMM_EPILOGUE_relu;
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
-  cr_assert(count == 8 && count == sgemm__count_launches(&plan, &f.p), "19 k-steps are 7 parts of 3: %d launches",
-            count);
+  cr_assert(count == 8 && count == sgemm__count_launches(&plan, &f.p, &f.device),
+            "19 k-steps are 7 parts of 3: %d launches", count);
   f.p.k = 256;
   cr_assert(sgemm_plan_launches(&plan, &f.p, &f.device, NULL, list, SGEMM_MAX_LAUNCHES, &count) == SGEMM_SUCCESS);
-  cr_assert(count == SGEMM_MAX_LAUNCHES && count == sgemm__count_launches(&plan, &f.p), "the longest list");
+  cr_assert(count == SGEMM_MAX_LAUNCHES && count == sgemm__count_launches(&plan, &f.p, &f.device), "the longest list");
   for (i = 0; i < count; i++)
     cr_assert_str_eq(list[i].part, want[i]);
   fixture_free(&f);

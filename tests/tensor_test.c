@@ -759,6 +759,30 @@ Test(prepared, same_bits) {
     }
 }
 
+/* An operand is split in a call that has no result, whose C may have no rows: nothing is checked of C. */
+Test(prepared, without_results) {
+  sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 0, 8, 64);
+  char *memory;
+  need_backend();
+  p.batch = 4;
+  p.mode = SGEMM_TENSOR;
+  p.B = (const float *)machine_alloc(4 * 4 * 8 * 64);
+  cr_assert(p.B != NULL && machine_set((void *)(uintptr_t)p.B, 0, 4 * 4 * 8 * 64) == 0);
+  memory = prepared_memory(sgemm_prepared_bytes(&p, 'B'));
+  cr_assert(sgemm_check(&p) == SGEMM_SUCCESS && sgemm_prepare(&p, 'B', memory, NULL) == SGEMM_SUCCESS);
+  p.order = SGEMM_COL_MAJOR; /* the same operand, as A of the transposed product */
+  p.m = 8;
+  p.n = 0;
+  p.lda = 8;
+  p.ldb = 64;
+  p.ldc = 8;
+  p.A = p.B;
+  cr_assert(sgemm_check(&p) == SGEMM_SUCCESS && sgemm_prepare(&p, 'A', memory, NULL) == SGEMM_SUCCESS);
+  cr_assert(machine_wait() == 0);
+  machine_free(memory);
+  machine_free((void *)(uintptr_t)p.B);
+}
+
 Test(prepared, statuses) {
   enum { BYTES = 131072 };
   sgemm_params p = sgemm_params_init(SGEMM_N, SGEMM_N, 3, 5, 70);

@@ -178,7 +178,7 @@ static inline sgemm_status sgemm__check_plan(const sgemm_plan *plan, const sgemm
         !sgemm__slices_possible(plan, p))
       return SGEMM_ERROR_PLAN;
     strict.split_k = 1; /* the fallback has no split-K */
-  } else if (sgemm__is_sliced(plan)) {
+  } else if (sgemm__is_sliced(plan) || !sgemm__slices_possible(plan, p)) {
     return SGEMM_ERROR_PLAN;
   }
   return sgemm__possible(&strict, device) && sgemm__suits_operands(&strict, &args) ? SGEMM_SUCCESS : SGEMM_ERROR_PLAN;
@@ -297,8 +297,9 @@ sgemm_status sgemm_run_variant(sgemm_variant variant, const sgemm_params *p, sge
 /* ---- Pre-split operands ------------------------------------------------------------------------------------------ */
 
 /* Params for one operand, 'A' or 'B'. The other operand's size and alpha are set to 1, because the split depends on
-   neither. */
+   neither. The result of these sizes, which is not computed, has no padding. */
 static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which) {
+  const int row_major = p->order == SGEMM_ROW_MAJOR;
   sgemm_params one = *p;
   one.alpha = 1.0f;
   one.epilogue = SGEMM_EPILOGUE_none;
@@ -311,6 +312,8 @@ static inline sgemm_params sgemm__one_operand(const sgemm_params *p, char which)
     one.n = 1;
   else
     one.m = 1;
+  one.ldc = sgemm__max(1, row_major ? one.n : one.m);
+  one.stride_c = sgemm__product(one.ldc, row_major ? one.m : one.n);
   return one;
 }
 

@@ -41,19 +41,27 @@ static inline int sgemm__serial_launches(const sgemm_plan *plan, const sgemm__ar
 }
 
 /* Launches of a plan: those of packing or splitting, of the product and of the sum, and the kernels that return at once
-   unless the guard fires. */
-static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p) {
+   unless the guard fires; INT32_MAX if they are more. */
+static inline int sgemm__count_launches(const sgemm_plan *plan, const sgemm_params *p, const sgemm_device *device) {
   const sgemm__args args = sgemm__args_of(p);
+  sgemm_plan scaling;
   sgemm__slices s;
-  double slices;
+  double slices, launches;
+  if (sgemm__is_noop(p))
+    return 0;
+  if (sgemm__is_scaling(plan, p)) {
+    scaling = sgemm_select(p, SGEMM_STAGE_ANY, device);
+    return scaling.variant == SGEMM_VARIANT_NONE ? 0 : sgemm__count_launches(&scaling, p, device);
+  }
   if (plan->tensor == SGEMM_TENSOR_VARIANT_NONE)
     return sgemm__serial_launches(plan, &args) + (plan->split_k > 1 || sgemm__stream_k_tiles(plan, &args) > 0) +
            sgemm__applies_after(plan, &args) + ((plan->repack_a || plan->repack_b) && args.k > 0);
   s = sgemm__slices_of(plan, p, &args);
   slices = (double)s.count_m * (double)s.count_n;
-  return (int)(slices * (double)(s.count_k - 1) * sgemm__slice_launches(plan, &args, s.k) +
-               slices * sgemm__slice_launches(plan, &args, args.k - (s.count_k - 1) * s.k) +
-               sgemm__split_launches(&s, sgemm__prepared_of(p, 0) == NULL, sgemm__prepared_of(p, 1) == NULL));
+  launches = slices * (double)(s.count_k - 1) * sgemm__slice_launches(plan, &args, s.k) +
+             slices * sgemm__slice_launches(plan, &args, args.k - (s.count_k - 1) * s.k) +
+             sgemm__split_launches(&s, sgemm__prepared_of(p, 0) == NULL, sgemm__prepared_of(p, 1) == NULL);
+  return (int)sgemm__smaller(launches, 2147483647.0);
 }
 
 /* Why the plan of a tensor mode is strict, as a sentence; NULL: it is not, or the mode is strict. */
@@ -78,7 +86,7 @@ static inline const char *sgemm__why_strict(const sgemm_plan *plan, const sgemm_
     return "tensor cores overwrite the C that the epilogue reads; with D apart from C they do not";
   unlimited.workspace_bytes = INT64_MAX;
   best = sgemm_select(&unlimited, SGEMM_STAGE_ANY, device);
-  return best.tensor == SGEMM_TENSOR_VARIANT_NONE ? "strict fp32 is estimated to be as fast"
+  return best.tensor == SGEMM_TENSOR_VARIANT_NONE ? "tensor cores are not estimated to take less than 0.85 of its time"
                                                   : "the workspace is smaller than that of sgemm_workspace_query()";
 }
 
@@ -92,7 +100,7 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
   sgemm__text t = {text, size, 0};
   int launches;
   if (v == NULL) {
-    const int other = sgemm_select(p, SGEMM_STAGE_ANY, device).variant != SGEMM_VARIANT_NONE; /* of a stage that fits */
+    const int other = sgemm_select(p, SGEMM_STAGE_ANY, device).variant != SGEMM_VARIANT_NONE; /* 1: some stage fits */
     SGEMM__APPEND(&t, "no plan%s%s", other ? " of this stage" : " fits: ",
                   other ? "" : sgemm_status_string(sgemm__why_no_plan(SGEMM_STAGE_ANY, p, device)));
     return (int)t.length;
@@ -100,7 +108,7 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
   if (p->epilogue != SGEMM_EPILOGUE_none)
     epilogue = sgemm_epilogue_name((sgemm_epilogue)p->epilogue);
   strict = sgemm__why_strict(plan, p, device);
-  launches = sgemm__count_launches(plan, p);
+  launches = sgemm__count_launches(plan, p, device);
   SGEMM__APPEND(&t, "%s", (tensor != NULL ? tensor->name : v->name) + prefix);
   if (plan->cluster_k > 1 && tensor == NULL)
     SGEMM__APPEND(&t, ", cluster_k %d", plan->cluster_k);
@@ -123,7 +131,7 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
                                                                     : "B");
   if (epilogue != NULL)
     SGEMM__APPEND(&t, ", epilogue %s", epilogue);
-  SGEMM__APPEND(&t, "; %d launch%s, %.1f MiB of workspace, estimated %.1f us", launches, launches > 1 ? "es" : "",
+  SGEMM__APPEND(&t, "; %d launch%s, %.1f MiB of workspace, estimated %.1f us", launches, launches == 1 ? "" : "es",
                 (double)sgemm_plan_workspace(plan, p) / 1048576.0, sgemm_plan_estimate(plan, p, device));
   if (tensor != NULL)
     SGEMM__APPEND(&t, "; falls back on %s%s%s", full != NULL ? full->name + prefix : "",

@@ -382,7 +382,7 @@ static inline sgemm_status sgemm__launch_full_range(const sgemm_plan *plan, cons
    of SGEMM__SCALE_K elements of k, which have one block scale. The last partitions of a plan may have no k; they are
    neither computed nor summed. */
 static inline int64_t sgemm__blocks_per_split(int64_t k, int split_k) {
-  return sgemm__max(1, sgemm__ceil_div(sgemm__ceil_div(k, SGEMM__SCALE_K), split_k));
+  return sgemm__max(1, sgemm__ceil_div(sgemm__ceil_div(k, SGEMM__SCALE_K), sgemm__max(1, split_k)));
 }
 static inline int sgemm__used_partitions(int64_t k, int split_k) {
   return (int)sgemm__ceil_div(sgemm__ceil_div(k, SGEMM__SCALE_K), sgemm__blocks_per_split(k, split_k));
@@ -410,9 +410,9 @@ static inline sgemm__tensor_args sgemm__tensor_args_of(const sgemm_plan *plan, c
   return t;
 }
 
-/* 1 if the warps of a split look for a spread that an earlier one has found (sgemm/stages/tensor_spread.cuh): the split
-   has SGEMM__SPREAD_WAVES waves of blocks. A shorter one has less to leave out, and the look costs it 1 us: 1.4 % of
-   1792 x 1792 x 1792 (docs/notebook/tensor.md, "A spread ends the split"). */
+/* 1 if the warps of a split look for a spread that an earlier one has found (sgemm/stages/tensor_spread.cuh): a split
+   of both operands would have SGEMM__SPREAD_WAVES waves of blocks or more. A shorter one has less to leave out, and the
+   look costs it 1 us: 1.4 % of 1792 x 1792 x 1792 (docs/notebook/tensor.md, "A spread ends the split"). */
 enum { SGEMM__SPREAD_WAVES = 16 };
 static inline int sgemm__is_long_split(const sgemm__tensor_layout *l, int64_t k, const sgemm_device *device) {
   return sgemm__full_range_row_blocks(l, k) >=

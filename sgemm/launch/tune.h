@@ -178,22 +178,28 @@ static inline sgemm_status sgemm__time_samples(sgemm__sample *samples, int count
   return status;
 }
 
-/* Times plans for p, whose workspace fits them, and writes the number of the fastest, and its time. */
+/* Times plans for p, whose workspace fits them, and writes the number of the fastest, and its time. Plans whose grid
+   exceeds the limits of a launch are left out. */
 static inline sgemm_status sgemm__time_plans(const sgemm_plan *plans, const double *estimates, int count,
                                              const sgemm_params *p, const sgemm_device *device, sgemm__timer *timer,
                                              int *fastest, double *microseconds) {
   sgemm__sample samples[SGEMM_MAX_CANDIDATES];
+  int numbers[SGEMM_MAX_CANDIDATES]; /* numbers of the samples' plans */
   sgemm_status status = SGEMM_SUCCESS;
-  int i, open;
-  for (open = 0; open < count; open++) {
-    const double runs = SGEMM__SAMPLE_US / estimates[open];
+  int i, open = 0;
+  for (i = 0; i < count; i++) {
+    const double runs = SGEMM__SAMPLE_US / estimates[i];
     samples[open].runs = (int)sgemm__larger(1.0, sgemm__smaller(runs, SGEMM__SAMPLE_RUNS));
-    status = sgemm__open_sample(&plans[open], p, device, timer, &samples[open]);
-    if (status != SGEMM_SUCCESS)
+    status = sgemm__open_sample(&plans[i], p, device, timer, &samples[open]);
+    if (status == SGEMM_SUCCESS)
+      numbers[open++] = i;
+    else if (status != SGEMM_ERROR_GRID)
       break;
   }
-  if (status == SGEMM_SUCCESS)
-    status = sgemm__time_samples(samples, count, timer, fastest, microseconds);
+  if (open > 0 && (status == SGEMM_SUCCESS || status == SGEMM_ERROR_GRID)) {
+    status = sgemm__time_samples(samples, open, timer, fastest, microseconds);
+    *fastest = numbers[*fastest];
+  }
   for (i = 0; i < open; i++)
     sgemm__close_sample(&samples[i]);
   return status;

@@ -57,7 +57,7 @@ typedef struct sgemm__problem {
   double tiles_m[SGEMM__LOG2_COUNT]; /* tiles in a column of C, for each logarithm of BM */
   double tiles_n[SGEMM__LOG2_COUNT]; /* tiles in a row of C, for each logarithm of BN */
   double steps[SGEMM__LOG2_COUNT];   /* k-steps of a tile, for each logarithm of BK */
-  double lines_a, lines_b;           /* of A and of B: see sgemm__lines() */
+  double lines_a, lines_b;           /* L1 lines for each k of A and of B: see sgemm__lines() */
   int c_vectors;         /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
   int a_state, b_state;  /* states of the operands */
   double pack_a, pack_b; /* elements of A, and of B, that packing writes */
@@ -141,7 +141,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a->batch, a->stride_a);
   q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a->batch, a->stride_b);
   must_pack = (sgemm__must_repack(a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(a, 1) ? q.pack_b : 0.0);
-  q.must_pack = must_pack > 0.0;
+  q.must_pack = sgemm__must_repack(a, 0) || sgemm__must_repack(a, 1); /* also without elements */
   q.narrow = c->narrow_row * (sgemm__is_narrow(q.m, q.a_state) + sgemm__is_narrow(q.n, q.b_state));
   q.fixed[0] = c->launch;
   q.fixed[1] = must_pack > 0.0 && !q.has_workspace
@@ -282,7 +282,7 @@ enum { SGEMM__SERIAL_CLUSTER = 4 };
 /* Lower bounds of the times of a variant's plans, without the power bound: squares of the clocks beyond q->fixed[0].
    Square roots of sums of squares would take more time than the sums. */
 typedef struct sgemm__bounds {
-  double kinds[SGEMM__PLAN_KINDS]; /* of each kind of plans */
+  double kinds[SGEMM__PLAN_KINDS]; /* bound of each kind of plans */
   double lowest;                   /* the lowest of them */
 } sgemm__bounds;
 
