@@ -1,10 +1,10 @@
-/* sgemm_kernels.cuh: the generator. Its macros define a kernel for each variant of the tables in sgemm/variants.h and
-   pair of ops, from bodies that are ordinary functions, and list the kernels in one table. sgemm.h includes it if
+/* sgemm_kernels.cuh: the generator. Its macros define the kernels of each variant of the tables in sgemm/variants.h,
+   from bodies that are ordinary functions, and list the kernels in one table. sgemm.h includes it if
    SGEMM_IMPLEMENTATION is defined.
 
-   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>, ops = nn, nt, tn, tt for op(A) and op(B), or n, t for the op
-             of the other operand if a kernel reads that of a small one at run time. The ops of a tma kernel are those
-             after packing: a packed operand is K-major.
+   NAMES     sgemm_<stage>_<BM>x<BN>x<BK>_<TM>x<TN>_<ops>. <ops>: nn, nt, tn, tt for op(A) and op(B). A kernel that
+             reads the op of one operand at run time has n or t, for the other operand. A kernel that reads both has no
+             suffix. The ops of a tma kernel are those after packing: a packed operand is K-major.
    READING   sgemm/device: primitives -> tile, load, multiply, reduce, epilogue. sgemm/stages: one file for each stage
              or family of stages. The sections of a body come in one order: indices, tile pointers, accumulators, main
              loop, epilogue.
@@ -148,7 +148,7 @@
 
 /* ---- Primitives and device functions ----------------------------------------------------------------------------- */
 
-#define SGEMM__CONSUMER_WARPS 8 /* of the tensor engine wgmma: two warpgroups of 4 warps */
+#define SGEMM__CONSUMER_WARPS 8 /* consumer warps of the tensor engine wgmma: two warpgroups of 4 warps */
 
 #if defined(SGEMM_HOST_ONLY) && SGEMM_HOST_ONLY
 #define SGEMM__WITH_KERNELS 0
@@ -236,10 +236,12 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slice_k) <= 1024, "a block has at most 1024 threads", name)               \
   SGEMM__RULE((blocks) >= 1 && SGEMM__THREADS(BM, BN, TM, TN, slice_k) * (blocks) <= 2048,                             \
               "a multiprocessor holds at most 2048 threads", name)                                                     \
-  SGEMM__RULE(!trans_a + !trans_b + !(elements > 0 || fused) >= 2,                                                     \
-              "one operand at most is small, and then the variant has no other mark", name)                            \
-  SGEMM__RULE(!fused || (uses_tma && !cluster_split_k) || (bufs >= 3 && cluster_split_k && slice_k > 1),               \
-              "tma, and splitk with several sliced-K groups, apply an epilogue to results in registers", name)         \
+  SGEMM__RULE(!trans_a + !trans_b + !(elements > 0) >= 2,                                                              \
+              "one operand at most is small, and then the variant is not marked ELEMENTS", name)                       \
+  SGEMM__RULE(!fused || SGEMM__SAME(stage, tma) || SGEMM__SAME(stage, gemv) ||                                         \
+                  (SGEMM__SAME(stage, splitk) && slice_k > 1),                                                         \
+              "tma, gemv, and splitk with several sliced-K groups apply an epilogue to results in registers", name)    \
+  SGEMM__RULE(fused != SGEMM__EVERY_EPILOGUE || !uses_tma, "tma is marked FUSED with 2 alone", name)                   \
   SGEMM__RULE(!serial || (bufs >= 3 && cluster_split_k), "splitk and clustered can have serial split-K", name)         \
   SGEMM__RULE(elements == 0 || SGEMM__SAME(stage, async) || SGEMM__SAME(stage, splitk) || SGEMM__SAME(stage, direct),  \
               "async, splitk and direct can be marked as copying single elements", name)
@@ -277,7 +279,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
 #include "sgemm/stages/tensor_mma.cuh"
 #endif
 
-/* ---- Definitions: one kernel for each variant and pair of ops ---------------------------------------------------- */
+/* ---- Definitions: the kernels of each variant, one for each op pair, or fewer that read ops at run time ---------- */
 
 // clang-format off
 /* A function that is not called holds the rules, so that variants that are not compiled are checked too. */

@@ -99,7 +99,7 @@ typedef struct sgemm__split_operand {
 enum {
   SGEMM__WORD_REPORT, /* the value of sgemm_guard_query(): the sum of the bits of all slices */
   SGEMM__WORD_STRICT, /* not 0 if strict fp32 computes C */
-  /* Of plans with tensor_fallback: */
+  /* Words of plans with tensor_fallback: */
   SGEMM__WORD_FIRST,      /* the fallback reason of plan.tensor */
   SGEMM__WORD_FULL_TERMS, /* 1 if the split terms in the workspace are those of full range */
   SGEMM__WORD_SPREAD_AT   /* two words: the place of a spread, as sgemm__spread_place() makes it */
@@ -136,7 +136,8 @@ typedef struct sgemm__reduction_args {
   int64_t stride;           /* elements of values and of indices from a matrix to the next */
   float *partial_values;    /* workspace: the values of each part of the reduced direction; NULL: there is one part */
   int64_t *partial_indices; /* workspace: their indices */
-  int64_t part_stride;      /* from a part to the next; from a matrix to the next it is parts * part_stride */
+  int64_t part_stride;      /* elements of partial_values, and of partial_indices, from a part to the next; parts *
+                               part_stride from a matrix to the next */
   int64_t first;            /* index of the slab's first element in the reduced direction of the result */
   int64_t per_part;         /* rows, or vectors of 4 columns, of a part */
   int parts;                /* parts of the reduced direction of a slab */
@@ -157,7 +158,8 @@ typedef struct sgemm__tile_reduction_args {
   int ends; /* 1: the slab is the last one along n; 0: `earlier` receives the partial values */
 } sgemm__tile_reduction_args;
 
-/* The grid of a launch. y * z is at least the number of matrices, or of blocks of 128 k, that y and z number. */
+/* The grid of a launch. A block's number in y and z selects a matrix of the batch, or in the split 128 k. y * z may
+   exceed their number; surplus blocks return. */
 typedef struct sgemm__grid {
   unsigned x, y, z, threads; /* blocks, y and z at most 65535; threads of a block */
   unsigned cluster;          /* blocks of a cluster, along x */
@@ -185,7 +187,8 @@ enum {
 #undef SGEMM__X
       SGEMM__SPLIT,                                               /* one for each format */
   SGEMM__SPLIT_FALLBACK = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* the split of plans with tensor_fallback */
-  SGEMM__TENSOR_KERNEL, /* one for each tensor-core variant; then its reducing kernel, if it has one */
+  SGEMM__TENSOR_KERNEL,                                           /* one for each tensor-core variant */
+  /* The reducing kernel of each tensor-core variant; the table has 0 where there is none. */
   SGEMM__TENSOR_REDUCED = SGEMM__TENSOR_KERNEL + (int)SGEMM_TENSOR_VARIANT_COUNT,
   SGEMM__KERNEL_COUNT = SGEMM__TENSOR_REDUCED + (int)SGEMM_TENSOR_VARIANT_COUNT
 };

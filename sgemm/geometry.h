@@ -44,7 +44,7 @@ enum {
 
 /* SGEMM__SHARED_BYTES: bytes of dynamic shared memory of a block. It holds the tiles of pipelines (bufs >= 3), and in
    splitk, after the main loop, the results of all sliced-K groups. Tiles that TMA copies have no padding. In gemv,
-   which has no tiles, it holds the sliced-K groups' partial sums of the results. */
+   which has no tiles, it holds partial sums, at most one for each sliced-K group and result. */
 #define SGEMM__TILE_FLOATS(MN, BK) ((BK) * ((MN) + 4)) /* floats of a tile in either layout of sgemm__shared_offset() */
 #define SGEMM__TILE_BYTES(uses_tma, BM, BN, BK, bufs)                                                                  \
   (4 * (bufs) * ((uses_tma) ? (BK) * ((BM) + (BN)) : SGEMM__TILE_FLOATS(BM, BK) + SGEMM__TILE_FLOATS(BN, BK)))

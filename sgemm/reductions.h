@@ -34,7 +34,7 @@ typedef struct sgemm_reduction_params {
   int axis;         /* sgemm_axis */
   float *values;    /* device pointer: m values for rows, n for columns; NULL: only the indices are stored */
   int64_t *indices; /* device pointer, max and min: the index of the element in its row or column; NULL: none */
-  int64_t stride;   /* of values and indices: elements from one matrix of the batch to the next */
+  int64_t stride;   /* elements of values, and of indices, from one matrix of the batch to the next */
 } sgemm_reduction_params;
 
 #endif

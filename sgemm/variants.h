@@ -176,13 +176,25 @@
   X(clustered,        32,  32,128, 16,  8,  32,  32, 4, 3,16, 2, 1, "fewest tiles, long k, no workspace")
 
 /* SGEMM__FUSED_<variant> marks the variants whose kernels apply the epilogue of a call to the results in registers.
-   Those of splitk run every call, in place and without workspace too. Those of tma have a few rows of the table, see
-   SGEMM__IN_REGISTERS_<epilogue>. With the other variants and rows a second kernel applies the epilogue to D, or the
-   kernel that sums partial results does: a large tile whose threads evaluate any expression at its end loses more time
-   than that (docs/notebook/epilogues.md). */
+     1  every row of the table, in every call: in place and without workspace too
+     2  a few rows, in the calls that sgemm__in_registers() describes: SGEMM__IN_REGISTERS_<epilogue>
+   With the other variants and rows a second kernel applies the epilogue to D, or the kernel that sums partial results
+   does: a large tile whose threads evaluate any expression at its end loses more time than that
+   (docs/notebook/epilogues.md). */
 #define SGEMM__FUSED_sgemm_splitk_32x32x32_4x4 ~, 1
-#define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 1
-#define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 1
+#define SGEMM__FUSED_sgemm_splitk_16x128x32_16x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_8x128x32_8x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_4x128x32_4x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_16x32x128_4x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_8x32x128_4x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_4x32x128_4x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_32x16x128_4x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_32x8x128_4x4 ~, 2
+#define SGEMM__FUSED_sgemm_splitk_32x4x128_4x4 ~, 2
+#define SGEMM__FUSED_sgemm_gemv_1x32x256_1x4 ~, 2
+#define SGEMM__FUSED_sgemm_gemv_32x1x256_4x1 ~, 2
+#define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 2
+#define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 2
 
 /* SGEMM__REDUCING_<variant> marks the variant of tma, and the tensor-core variants, with a further kernel,
    <variant>_reduced; that of tma is for op NT. It reduces the rows of its tiles and stores a partial value for each
@@ -226,8 +238,9 @@
 
 /* SGEMM__SMALL_<stage>_<BM or BN>_<BK> marks tiles of few rows or few columns. The operand with as many rows or columns
    is a small part of the loads. A kernel of such a variant reads its op at run time, so that there are two kernels,
-   <variant>_n and <variant>_t for the op of the other operand, in place of four. Of the other marks the variant can
-   have SGEMM__SERIAL alone. With BK = 128 it would cost 5 to 20 % (docs/notebook/compile_time.md, "Small operands").
+   <variant>_n and <variant>_t for the op of the other operand, in place of four. With BK = 128 it would cost 5 to 20 %
+   (docs/notebook/compile_time.md, "Small operands"). A variant with such a tile can also be marked SGEMM__SERIAL or
+   SGEMM__FUSED, but not SGEMM__ELEMENTS.
      SGEMM__ANY_OP(stage, extent, variant, BK) is 1 if the kernels read the op of an operand at run time. */
 #define SGEMM__SMALL_splitk_4_32 ~, 1
 #define SGEMM__SMALL_splitk_8_32 ~, 1

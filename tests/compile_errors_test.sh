@@ -43,13 +43,13 @@ with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows 
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,          128,  32,  16,   8,   8, 128,  16, 4, 3, 1, 1
 four lanes along n exchange the elements of vectors that go to unaligned rows       | async,           64,  64,   8,   8,   8,  64,  64, 4, 3, 1, 1
 four lanes along n exchange the elements of vectors that go to unaligned rows       | splitk,         128,  64,  16,   8,   8, 128,  16, 4, 4, 1, 4
-tma, and splitk with several sliced-K groups, apply an epilogue to results in registers | splitk,          64,  64,  16,   8,   8,  32,  64, 4, 3, 1, 4
+tma, gemv, and splitk with several sliced-K groups apply an epilogue to results in registers | splitk,          64,  64,  16,   8,   8,  32,  64, 4, 3, 1, 4
 splitk and clustered can have serial split-K                                         | async,           64,  64,  16,   4,   8,  32,  32, 4, 3, 1, 1
 async, splitk and direct can be marked as copying single elements                    | tiled,           16,  16,  32,   1,   1,  16,  16, 1, 1, 1, 1
 splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
-one operand at most is small, and then the variant has no other mark                 | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
-one operand at most is small, and then the variant has no other mark + with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
-one operand at most is small, and then the variant has no other mark                 | splitk,          64,  16,  32,   4,   4,  64,  16, 4, 3, 4, 1
+one operand at most is small, and then the variant is not marked ELEMENTS             | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
+one operand at most is small, and then the variant is not marked ELEMENTS + with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
+tma is marked FUSED with 2 alone                                                      | tma,             64,  64,  64,  16,   8,  32,  32, 4, 3, 4, 1
 each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,           4,  32,  96,   4,   4,   4,  32, 4, 3, 12, 1
 each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          32,   4,  96,   4,   4,  32,   4, 4, 3, 12, 1
 shared memory of a block is at most 227 KiB                                          | async,          256, 256,  32,  16,   8,  64,  64, 4, 4, 1, 1
@@ -70,7 +70,7 @@ with V = 4 the lanes of a warp of direct are in a row, where they exchange eleme
 tma has V = 4 and 3 or 4 buffers                                                     | tma,             64,  64,  32,  16,   8,  32,  32, 4, 5, 4, 1
 a warp of tma has 32 x 32 results, 16 x 8 a lane, and slice_k a multiple of 4                | tma,             64, 128,  64,   8,  16,  32,  32, 4, 4, 4, 1
 BK must be a multiple of 32 for each of the slice_k / 4 warps that divide it                                           | tma,             64, 128,  48,  16,   8,  32,  32, 4, 4, 4, 1
-the sums of a tile must fit into one buffer                                             | tma,             64,  32, 128,  16,   8,  32,  32, 4, 3, 16, 1
+the sums of a tile must fit into one buffer                                             | tma,             64, 128,  32,  16,   8,  32,  32, 4, 4, 4, 1
 tma has one or two consumer warpgroups                       | tma,             64,  32,  64,  16,   8,  32,  32, 4, 4, 4, 1
 shared memory of a block is at most 227 KiB                                          | tma,             64, 128,  96,  16,   8,  32,  32, 4, 4, 4, 1
 clustered has one consumer warpgroup                                                 | clustered,       64, 128,  64,  16,   8,  32,  32, 4, 4, 4, 1
@@ -127,7 +127,7 @@ compile_rows() {
   ROWS=$rows ESTIMATES=$(printf ' X(%s, tiled_16x16x16_1x1)' "${variants[@]}") table_with awk '
     /^#define SGEMM_ESTIMATED\(X\)/ {
       sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"])
-      print "#define SGEMM__ELEMENTS_sgemm_splitk_16x64x32_4x4 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x16x32_4x4 ~, 1"
+      print "#define SGEMM__ELEMENTS_sgemm_splitk_16x64x32_4x4 ~, 1\n#define SGEMM__FUSED_sgemm_tma_64x64x64_16x8 ~, 1"
       print "#define SGEMM__ELEMENTS_sgemm_async_128x256x16_8x8 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x64x16_8x8 ~, 1"
       print "#define SGEMM__ELEMENTS_sgemm_tiled_16x16x32_1x1 ~, 1\n#define SGEMM__SERIAL_sgemm_async_64x64x16_4x8 ~, 1"
     }

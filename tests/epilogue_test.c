@@ -77,6 +77,13 @@ static float *given(plane *x, int is_given) {
   return is_given ? address : NULL;
 }
 
+/* The address of a vector that no call reads: one that the epilogue does not list may be anything, here memory that
+   nobody has. */
+static const float *vector_given(plane *x, int is_given, int is_listed) {
+  float *const address = given(x, is_given);
+  return is_listed ? address : (const float *)(uintptr_t)4096;
+}
+
 /* Runs a call by a plan, or by sgemm_run() where plan is NULL, and checks it. */
 static void solve(const call *c, const sgemm_plan *plan, const char *name) {
   const int col = c->order == SGEMM_COL_MAJOR;
@@ -111,8 +118,8 @@ static void solve(const call *c, const sgemm_plan *plan, const char *name) {
   p.D = given(&o.D, c->apart);
   p.E = given(&o.E, (reads & SGEMM_READS_e) != 0);
   p.aux = given(&o.aux, c->stores_aux);
-  p.vec_m = given(&o.vec_m, c->vectors & 1);
-  p.vec_n = given(&o.vec_n, c->vectors & 2);
+  p.vec_m = vector_given(&o.vec_m, c->vectors & 1, (reads & (SGEMM_READS_vec_m | SGEMM_READS_bias)) != 0);
+  p.vec_n = vector_given(&o.vec_n, c->vectors & 2, (reads & (SGEMM_READS_vec_n | SGEMM_READS_bias)) != 0);
   p.lda = o.A.ld;
   p.ldb = o.B.ld;
   p.ldc = o.C.ld;
@@ -193,7 +200,7 @@ Test(epilogues, variants, ANYWHERE) {
     if (!sgemm_compiled((sgemm_variant)i))
       continue;
     for (number = 0; number < (reduced() ? 4 : SGEMM_EPILOGUE_COUNT); number++) {
-      const call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses && !v->uses_tma);
+      const call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses == 1);
       sgemm_plan plan;
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
       plan = sgemm_variant_plan((sgemm_variant)i, &p);
@@ -219,7 +226,7 @@ Test(epilogues, reductions, ANYWHERE) {
   for (i = 0; i < (int)(sizeof plans / sizeof *plans); i++) {
     const sgemm_variant_info *v = sgemm_variant_get(plans[i].variant);
     for (number = 0; number < (reduced() ? 6 : 2 * SGEMM_EPILOGUE_COUNT); number++) {
-      call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses && !v->uses_tma);
+      call c = case_of(next++, v->BM, v->BN, v->BK, v->fuses == 1);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
       sgemm_plan plan = sgemm_variant_plan(plans[i].variant, &p);
       c.k = 4 * v->BK + 3;
@@ -281,13 +288,14 @@ static call register_case_of(int i, int BM, int BN, int BK) {
   return c;
 }
 
-/* Epilogues in registers: the variants of tma with kernels for them, with stream-K, and every tensor-core variant. */
+/* Epilogues in registers: the strict variants with kernels for them, with stream-K and clusters, and every tensor-core
+   variant. */
 Test(epilogues, in_registers, ANYWHERE) {
   int i, number, next = 0;
   need_backend();
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    if (!v->uses_tma || !v->fuses || !sgemm_compiled((sgemm_variant)i))
+    if (v->fuses != 2 || !sgemm_compiled((sgemm_variant)i))
       continue;
     for (number = 0; number < (reduced() ? 16 : 40); number++) {
       call c = register_case_of(next++, v->BM, v->BN, v->BK);
@@ -295,8 +303,12 @@ Test(epilogues, in_registers, ANYWHERE) {
       sgemm_plan plan = sgemm_variant_plan((sgemm_variant)i, &p);
       c.k = number % 4 == 2 ? 3 * v->BK + 5 : 37;
       c.alpha = 0x1p-8f;
-      plan.repack_a = plan.repack_b = 1;
-      plan.stream_k = number % 4 == 2 ? 5 : 0;
+      if (v->uses_tma) {
+        plan.repack_a = plan.repack_b = 1;
+        plan.stream_k = number % 4 == 2 ? 5 : 0;
+      } else {
+        plan.cluster_k = number % 4 == 2 ? 2 : 1;
+      }
       solve(&c, &plan, v->name);
     }
   }

@@ -28,7 +28,7 @@ SGEMM_EPILOGUES(SGEMM__X)
 typedef struct sgemm__epilogue_values {
   float sum[4], c[4], vec_m[4], vec_n[4], bias[4], e[4], aux[4];
   float s, t;
-  int64_t row, col; /* of the first element in the row-major result */
+  int64_t row, col; /* row and column of the first element in the row-major result */
   int col_major;    /* 1: the caller's matrices are column-major: its row is the column here */
 } sgemm__epilogue_values;
 
@@ -235,6 +235,46 @@ SGEMM__DEVICE void sgemm__load_row_bias(const float *vec_n, int exist, float *bi
     bias[v] = 0.0f;
   if (vec_n != NULL)
     sgemm__load_values(bias, vec_n, 4, exist < 4 ? exist : 4);
+}
+
+/* The epilogue of a call that sgemm__in_registers() describes, without aux, for one sum of products. The rows of the
+   table are compared one after the other: the switch of sgemm__evaluate_in_registers() is a jump through a table in
+   constant memory, and its first load takes longer (docs/notebook/epilogues.md, "Small results"). */
+SGEMM__DEVICE float sgemm__evaluate_element(const sgemm__args *p, float bias, float sum) {
+  sgemm__epilogue_values of_call = sgemm__epilogue_values_of(&p->epilogue, 0), *values = &of_call;
+  const int v = 0;
+  float r = 0.0f;
+  values->sum[v] = p->alpha * sum;
+  values->bias[v] = bias;
+#define SGEMM__X(name, reads, expression, what)                                                                        \
+  if (SGEMM__IN_REGISTERS(name) && sgemm__opaque(p->epilogue.number) == SGEMM_EPILOGUE_##name)                         \
+    r = sgemm_epilogue_##name(SGEMM__VALUES reads);
+  SGEMM_EPILOGUES(SGEMM__X)
+#undef SGEMM__X
+  return r;
+}
+
+/* C[0] to C[exist - 1] <- the epilogue of such a call for the first `exist` of V sums of products in a row of the
+   result, from column col on. sums is overwritten. One code evaluates and stores the elements in turn: it runs once in
+   a kernel of some microseconds, in which longer code takes longer to fetch. */
+SGEMM__DEVICE void sgemm__store_elements(const sgemm__args *p, int V, float *C, int64_t col, int exist, float *sums) {
+  const float *vec_n = p->epilogue.vec_n == NULL ? NULL : p->epilogue.vec_n + col;
+  float bias[4] = {0.0f};
+  int i, v;
+  if (V == 4)
+    sgemm__load_row_bias(vec_n, exist, bias);
+  else if (vec_n != NULL && exist > 0)
+    bias[0] = sgemm__load_global(vec_n);
+  sgemm__converge();
+  SGEMM__UNROLL_BY(1)
+  for (i = 0; i < exist; i++) { /* element 0 is evaluated, and the others move to its place */
+    sgemm__store_global(C + i, sgemm__evaluate_element(p, bias[0], sums[0]));
+    SGEMM__UNROLL
+    for (v = 0; v < V - 1; v++) {
+      sums[v] = sums[v + 1];
+      bias[v] = bias[v + 1];
+    }
+  }
 }
 
 #endif /* SGEMM_DEVICE_APPLY_EPILOGUE_CUH */

@@ -99,9 +99,9 @@ SGEMM__DEVICE void sgemm__pdl_defer(void) {}
      kernel starts only on an SM whose block has ended.
      sgemm_split_<format> does not call it: a call at 1024 x 1024 x 1024 takes 27.1 us with the trigger and 25.9 us
      without (H200, docs/notebook/tensor.md). sgemm_split_fallback calls it, because in most calls it returns at once.
-     The other strict kernels do not call it: blocks of the next kernel would occupy free block slots, two on one SM
-     while other SMs are idle. A call at 512 x 512 x 512 takes 17.8 us with the trigger and 11.1 us without (H200,
-     docs/notebook/launches.md). */
+     The other strict kernels call it in serial split-K alone, in sgemm__begin(). In other calls blocks of the next
+     kernel would occupy free block slots, two on one SM while other SMs are idle. A call at 512 x 512 x 512 takes 17.8
+     us with the trigger and 11.1 us without (H200, docs/notebook/launches.md). */
 SGEMM__DEVICE void sgemm__pdl_trigger(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");

@@ -32,6 +32,12 @@ SGEMM__DEVICE void sgemm__mbarrier_init(sgemm__mbarrier *b, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(sgemm__shared_address(b)), "r"(count) : "memory");
 #endif
 }
+/* Ends the use of an mbarrier, before its memory holds something else (PTX ISA, "mbarrier.inval"). */
+SGEMM__DEVICE void sgemm__mbarrier_inval(sgemm__mbarrier *b) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(sgemm__shared_address(b)) : "memory");
+#endif
+}
 /* Orders initializations of mbarriers before their use by other threads and by copies (PTX ISA, "membar/fence",
    fence.mbarrier_init). One call follows the last initialization; a block barrier follows the call. */
 SGEMM__DEVICE void sgemm__mbarrier_init_fence(void) {
@@ -92,6 +98,7 @@ typedef struct sgemm__tensor_map {
 #else
 typedef CUtensorMap sgemm__tensor_map;
 #endif
+/* The CPU model makes the tensor maps here. On the GPU they are kernel parameters. */
 #define SGEMM__MAKE_TENSOR_MAPS(args, shape, a, b)
 
 /* Copies a box of one matrix of the batch to shared memory (PTX ISA, "cp.async.bulk.tensor"). The box begins at element

@@ -6,7 +6,8 @@
 /* How the threads of a block divide the loads of one operand's tile X[mn][k], mn < MN, k < BK. The elements have a
    linear load order in which neighbours are neighbours in memory. Thread t loads V elements each from t * V, (t +
    threads) * V, ... of this order on.
-     MN-major  order (k, mn): a warp loads 32 V consecutive elements of one row of memory.
+     MN-major  order (k, mn): a warp loads 32 V elements: consecutive ones of one row of memory, or 32 V / MN whole rows
+               of the tile.
      K-major   order (k / width, mn, k % width): a warp loads `width` consecutive elements of each of 32 V / width rows.
                width = 8 fills a 32-byte sector of each row.
    The shared tile has BK rows of MN elements; its pitch is the number of floats from one row to the next. A K-major

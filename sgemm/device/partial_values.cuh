@@ -90,7 +90,7 @@ SGEMM__DEVICE void sgemm__add_elements(int reduction, int W, int count, const fl
   }
 }
 
-/* ---- Of tiles ---------------------------------------------------------------------------------------------------- */
+/* ---- Partial values of tiles ------------------------------------------------------------------------------------- */
 
 /* The reducing kernels store a partial value for each row of a tile: 8 bytes, the value and the index in the slab. The
    partial values of a row, one for each tile along n, follow each other. number: that of the partial value. */

@@ -62,7 +62,7 @@ SGEMM__DEVICE int sgemm__is_own_vector(const sgemm__shape *s, const sgemm__k_spl
    unrolled: their code runs once, and instruction-cache misses cost more than its execution
    (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                           const sgemm__tile_position *at, const sgemm__thread_tile *own,
+                                           uint32_t number, const sgemm__thread_tile *own,
                                            const sgemm__k_split *split, float *shared, const float *acc) {
   const int vectors = s->TM * s->TN / 4, slice_stride = s->slice_k > vectors ? s->slice_k / vectors : 1;
   const int first = split->slice % slice_stride == 0 ? split->slice / slice_stride : vectors;
@@ -87,7 +87,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
         sgemm__sum_blocks(split, shared + sgemm__slice_offset(s, split, first, 0), sum);
     }
     if (stores)
-      sgemm__store_thread_results(p, s, s->fused, tile, at, own, first, sum);
+      sgemm__store_thread_results(p, s, tile, number, own, first, sum);
   } else {
     SGEMM__UNROLL_BY(1)
     for (vector = first; vector < vectors; vector += step) {
@@ -95,7 +95,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
       if (split->cluster_k > 1)
         sgemm__store_shared4(shared + sgemm__slice_offset(s, split, vector, 0), sum);
       else
-        sgemm__store_thread_results(p, s, s->fused, tile, at, own, vector, sum);
+        sgemm__store_thread_results(p, s, tile, number, own, vector, sum);
     }
     if (split->cluster_k > 1) {
       sgemm__cluster_barrier();
@@ -103,7 +103,7 @@ SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__sh
       for (vector = first; vector < vectors; vector += step) {
         if (sgemm__is_own_vector(s, split, vector)) {
           sgemm__sum_blocks(split, shared + sgemm__slice_offset(s, split, vector, 0), sum);
-          sgemm__store_thread_results(p, s, s->fused, tile, at, own, vector, sum);
+          sgemm__store_thread_results(p, s, tile, number, own, vector, sum);
         }
       }
     }

@@ -10,14 +10,19 @@ typedef struct sgemm__shape {
   int cluster_split_k; /* 1: blocks of a cluster may divide a tile's k */
   int a_k_major;       /* 1: A is contiguous along k in memory (op N); 0: along m (op T) */
   int b_k_major;       /* 1: B is contiguous along k in memory (op T); 0: along n (op N) */
-  int fused;           /* 1: the results go through the call's epilogue; SGEMM__REDUCES: and are reduced, not stored */
+  int fused;           /* SGEMM__FUSED_<variant>: which epilogues the results go through; SGEMM__REDUCES: and are
+                          reduced, not stored */
   int elements;        /* not 0: a pipeline copies single elements alone, see sgemm__copy_elements() */
   int serial;          /* 1: launches may have serial split-K, see sgemm__begin() */
-  int small_a;         /* 1: a pipeline copies A by single elements, see SGEMM__IS_SMALL */
-  int small_b;         /* 1: a pipeline copies B by single elements */
+  int small_a;         /* 1: A's op is read at run time, or A is MN-major with at most 8 rows: SGEMM__IS_SMALL; in a
+                          pipeline without `elements` A then has the loader sgemm__small_loader_of() */
+  int small_b;         /* 1: B's op is read at run time, or B is MN-major with at most 8 columns; its loader as A's */
 } sgemm__shape;
 
-#define SGEMM__REDUCES 2 /* sgemm__shape.fused of a reducing kernel */
+/* Values of sgemm__shape.fused: no row of the table of epilogues, every row, those in registers, a reducing kernel. */
+#define SGEMM__EVERY_EPILOGUE 1
+#define SGEMM__EPILOGUES_IN_REGISTERS 2
+#define SGEMM__REDUCES 3
 
 /* Reads the ops that the kernel does not fix from the call. trans_a, trans_b: those of the kernel. */
 SGEMM__DEVICE void sgemm__read_op(sgemm__shape *s, int trans_a, int trans_b, const sgemm__args *p) {
@@ -63,11 +68,14 @@ SGEMM__DEVICE int sgemm__has_work(const sgemm__args *p) {
 }
 
 /* The PDL wait at the start of a kernel. In serial split-K several launches divide k and add to C, in their order. The
-   first one waits, and then its trigger lets the blocks of the next launch start at once, which load and multiply
-   operands meanwhile. Each of these waits before it reads C: sgemm__wait_for_c(). What a launch waits for includes the
-   wait of the launch before, so a launch ends after all earlier ones. The operands are visible to all launches: a later
-   one starts after the trigger of each block of the first one, which follows its wait. No kernel that packs operands
-   runs between them. */
+   first launch waits, and then its trigger lets the blocks of the next launch start, which load and multiply operands
+   meanwhile. Every later launch executes its PDL wait before it reads C: sgemm__wait_for_c(). The wait returns when the
+   preceding launch has completed, and that launch completed only after its own wait. So the launches add to C in their
+   order.
+     The operands were complete before the first launch's wait returned, and a later launch starts after that. The PTX
+   ISA guarantees visibility only for griddepcontrol.wait. A later launch, which reads operands before its own wait,
+   relies on the start of a kernel, which invalidates the L1. No kernel that packs operands runs between the
+   launches. */
 SGEMM__DEVICE void sgemm__begin(const sgemm__args *p, const sgemm__shape *s) {
   if (s->serial && p->follows)
     sgemm__pdl_defer();

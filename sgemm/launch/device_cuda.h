@@ -278,7 +278,7 @@ enum { SGEMM__SAMPLE_RUNS = 64 }; /* runs of a sample, at most: a graph has a no
 typedef struct sgemm__timer {
   sgemm_stream stream; /* its own: the default stream cannot be captured */
   cudaEvent_t begin, end;
-  enum cudaStreamCaptureMode mode; /* of the host thread before */
+  enum cudaStreamCaptureMode mode; /* capture mode that the host thread had before */
 } sgemm__timer;
 
 /* Waits for the work of the timer. What could not be created is NULL. */

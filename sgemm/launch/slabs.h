@@ -13,16 +13,17 @@ typedef struct sgemm__reduction {
 
 /* How the slabs divide the result and the workspace. */
 typedef struct sgemm__slabs {
-  int64_t matrices, rows, cols;  /* of a slab; the last ones may be smaller */
+  int64_t matrices, rows, cols;  /* sizes of a slab; the last one of a direction may be smaller */
   int64_t block_rows;            /* rows whose partial values the workspace holds */
   int64_t ld;                    /* floats from a row of a slab to the next: cols rounded up to a multiple of 4 */
   int64_t per_part, part_stride; /* as in sgemm__reduction_args */
   int parts, log2_lanes;         /* as in sgemm__reduction_args */
-  int in_tiles, fallback_parts;  /* in_tiles: 1: see sgemm/launch/tile_slabs.h; fallback_parts: of the reduction args */
+  int in_tiles, fallback_parts;  /* in_tiles: 1: kernels reduce the tiles (tile_slabs.h). fallback_parts: as in
+                                    sgemm__tile_reduction_args */
   int prepares_b;                /* 1: the slabs of a column share the split terms of B */
   int64_t partials;              /* partial values; 0: none */
-  int64_t partial_bytes, prepared_bytes, sum_bytes, plan_bytes; /* in this order in the workspace; in tiles the plan's
-                                                                   come before the values of tiles, sum_bytes */
+  int64_t partial_bytes, prepared_bytes, sum_bytes, plan_bytes; /* bytes of the parts of the workspace, in this order;
+                                                                   with in_tiles plan_bytes comes before sum_bytes */
   double cost;                                                  /* estimated us of all slabs */
 } sgemm__slabs;
 

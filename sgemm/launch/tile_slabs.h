@@ -8,7 +8,7 @@ enum { SGEMM__REDUCING_KERNEL = 4 }; /* its place in the variant's row of the ke
 SGEMM__ASSERT(SGEMM__REDUCING(sgemm_tma_64x64x32_16x8), "the variant has a reducing kernel")
 static inline sgemm_plan sgemm__strict_tile_plan(void) { return sgemm__plain_plan(SGEMM_tma_64x64x32_16x8); }
 
-/* The reduction of the rows of the result: of columns, those of the transposed product C' = op(B)' op(A)'. */
+/* Reduction c along rows. A reduction of columns becomes one of the rows of C' = op(B)' op(A)'. */
 static inline sgemm__reduction sgemm__by_rows(const sgemm__reduction *c) {
   const sgemm__args *a = &c->whole;
   const sgemm__epilogue_args *e = &a->epilogue;

@@ -19,7 +19,8 @@ typedef struct sgemm__calibration {
   double partial_bytes;   /* bytes of partial results that an SM stores or loads in a clock */
   double stream_k;        /* clocks of the second kernel of stream-K, besides the partial tiles */
   double stream_bytes;    /* bytes of partial tiles that an SM stores or loads in a clock */
-  double split_wait;      /* clocks of that kernel for each further 16 partitions, whose loads are in flight together */
+  double split_wait;      /* clocks of the second kernel of split-K for each further 16 partitions, whose loads are in
+                             flight together */
   double serial;          /* clocks of each further launch of serial split-K: it waits, and adds to C */
   double pack;            /* clocks of the launch that packs operands, besides its bytes */
   double apply;           /* clocks of the launch that applies an epilogue, besides its bytes; not fitted */
@@ -28,7 +29,7 @@ typedef struct sgemm__calibration {
   double read_ahead;      /* clocks of a wave that waits for C, in epilogues that load eight vectors of it at a time */
   double read_tma;        /* clocks of a wave of tma or clustered that waits for C */
   double read_bytes;      /* bytes of old C that an SM loads in a clock, if beta is not 0 */
-  double read_bytes_tma;  /* the same in the stages tma and clustered */
+  double read_bytes_tma;  /* bytes of old C that an SM loads in a clock in tma and clustered, if beta is not 0 */
   double scattered_c;     /* clocks of an SM for 32 results of a column, each in another row of C */
   double narrow_row;      /* clocks of an SM for a row of a box of TMA that has fewer than 32 elements */
   double lost_reuse;      /* fraction of the reused bytes that DRAM re-reads, for each k above 4096; not fitted */

@@ -3,9 +3,13 @@
 #ifndef SGEMM_SELECT_WORKSPACE_H
 #define SGEMM_SELECT_WORKSPACE_H
 
-/* Fills the epilogue's args from params. Column-major: rows and columns change places. With D, C of the args is D. */
+/* Fills the epilogue's args from params. Column-major: rows and columns change places. With D, C of the args is D. A
+   vector that the epilogue does not list is absent, so that no kernel reads it. */
 static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
+  const uint32_t reads = sgemm_epilogue_reads((sgemm_epilogue)p->epilogue);
+  const float *vec_m = (reads & (SGEMM_READS_vec_m | SGEMM_READS_bias)) ? p->vec_m : NULL;
+  const float *vec_n = (reads & (SGEMM_READS_vec_n | SGEMM_READS_bias)) ? p->vec_n : NULL;
   sgemm__epilogue_args *e = &a->epilogue;
   e->C = p->C;
   e->ldc = p->ldc;
@@ -13,8 +17,8 @@ static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
   e->E = p->E;
   e->lde = p->lde;
   e->stride_e = p->stride_e;
-  e->vec_m = swap ? p->vec_n : p->vec_m;
-  e->vec_n = swap ? p->vec_m : p->vec_n;
+  e->vec_m = swap ? vec_n : vec_m;
+  e->vec_n = swap ? vec_m : vec_n;
   e->stride_vec_m = swap ? p->stride_vec_n : p->stride_vec_m;
   e->stride_vec_n = swap ? p->stride_vec_m : p->stride_vec_n;
   e->alpha = a->k > 0 ? p->alpha_device : NULL; /* without products the alpha of the args holds */
@@ -27,7 +31,7 @@ static inline void sgemm__take_epilogue(sgemm__args *a, const sgemm_params *p) {
   e->t = p->t;
   e->col_major = swap;
   e->number = p->epilogue;
-  e->reads = sgemm_epilogue_reads((sgemm_epilogue)p->epilogue);
+  e->reads = reads;
   if (p->D != NULL) {
     a->C = p->D;
     a->ldc = p->ldd;
@@ -115,7 +119,8 @@ static inline int sgemm__in_registers(const sgemm__args *args) {
 
 /* 1 if kernels of a variant apply the epilogue of the call. */
 static inline int sgemm__fuses(const sgemm_variant_info *v, const sgemm__args *args) {
-  return v->fuses && (!v->uses_tma || sgemm__in_registers(args));
+  return v->fuses == 1 ||
+         (v->fuses == 2 && sgemm__in_registers(args) && (v->uses_tma || args->epilogue.aux == NULL));
 }
 
 /* 1 if a call has no epilogue, or one that a second kernel can apply. If the epilogue reads C and C is D, the first

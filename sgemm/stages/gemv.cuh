@@ -114,8 +114,8 @@ SGEMM__DEVICE sgemm__gemv_thread sgemm__gemv_thread_of(const sgemm__shape *s, in
 
 /* Sums the partial sums of the tile's `extent` results, which lie one behind the other in shared memory, and stores the
    results: thread t sums result t, over the block and then over the blocks of the cluster, in order. */
-SGEMM__DEVICE void sgemm__gemv_sum(const sgemm__args *p, const sgemm__tile *tile, int extent, int partials,
-                                   int matrix_is_b, float *shared) {
+SGEMM__DEVICE void sgemm__gemv_sum(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                   sgemm__tile_coord at, int extent, int partials, int matrix_is_b, float *shared) {
   const int t = sgemm__thread();
   const uint32_t cluster_k = sgemm__cluster_size();
   float sum = 0.0f;
@@ -135,19 +135,24 @@ SGEMM__DEVICE void sgemm__gemv_sum(const sgemm__args *p, const sgemm__tile *tile
     if (t < extent && sgemm__cluster_rank() == 0)
       for (rank = 1; rank < cluster_k; rank++)
         sum += sgemm__load_cluster(shared + t, rank);
-    sgemm__cluster_barrier(); /* a block that exits takes its shared memory with it */
+    sgemm__cluster_barrier(); /* no block exits while rank 0 reads its shared memory */
     if (sgemm__cluster_rank() > 0)
       return;
   }
-  if (t < extent)
+  if (t < extent && s->fused && p->applies_epilogue) {
+    const sgemm__tile_position position = sgemm__tile_position_of(s, at, sgemm__block_yz());
+    sgemm__store_through_epilogue(p, s, 1, tile, &position, matrix_is_b ? 0 : t, matrix_is_b ? t : 0, &sum);
+  } else if (t < extent) {
     sgemm__store_vector(p, 1, tile, matrix_is_b ? 0 : t, matrix_is_b ? t : 0, &sum);
+  }
 }
 
 /* Sums the sliced-K groups and stores the results. The first sum is over the lanes of a warp that have partial sums of
    the same four results (K-major: all 32; MN-major: every eighth), the second over warps, in order, through shared
    memory. */
-SGEMM__DEVICE void sgemm__gemv_store(const sgemm__args *p, const sgemm__tile *tile, const sgemm__gemv_thread *thread,
-                                     int k_major, int matrix_is_b, float *shared, float *acc) {
+SGEMM__DEVICE void sgemm__gemv_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                     sgemm__tile_coord at, const sgemm__gemv_thread *thread, int k_major,
+                                     int matrix_is_b, float *shared, float *acc) {
   const int groups = SGEMM__GEMV_EXTENT / 4, lane = sgemm__thread() % 32;
   int mask;
   SGEMM__UNROLL
@@ -156,7 +161,7 @@ SGEMM__DEVICE void sgemm__gemv_store(const sgemm__args *p, const sgemm__tile *ti
       sgemm__add_across_lanes4(acc, mask);
   if (lane < (k_major ? 1 : groups))
     sgemm__store_shared4(shared + thread->partial * SGEMM__GEMV_EXTENT + thread->group * 4, acc);
-  sgemm__gemv_sum(p, tile, SGEMM__GEMV_EXTENT, thread->partials, matrix_is_b, shared);
+  sgemm__gemv_sum(p, s, tile, at, SGEMM__GEMV_EXTENT, thread->partials, matrix_is_b, shared);
 }
 
 /* The body of gemv with V = 4: a tile of 1 x 32 or 32 x 1. One thread uses each element of the matrix, once. So the
@@ -204,7 +209,7 @@ SGEMM__DEVICE void sgemm__gemv(const sgemm__split_k_args *args, const sgemm__sha
   for (; k_left > 0; k_left -= step_k)
     sgemm__gemv_step(acc, w, s, &from, 0, k_left - thread.slice * K);
   /* Epilogue. */
-  sgemm__gemv_store(p, &tile, &thread, k_major, matrix_is_b, shared, acc);
+  sgemm__gemv_store(p, s, &tile, work.at, &thread, k_major, matrix_is_b, shared, acc);
 }
 
 /* ---- V = 1 ------------------------------------------------------------------------------------------------------- */
@@ -248,7 +253,8 @@ SGEMM__DEVICE float sgemm__gemv_element_step(float acc, const sgemm__shape *s, s
 /* Sums the sliced-K groups of the block and stores the results: first over the lanes of a warp that have partial sums
    of one result, then over warps or groups through shared memory. */
 SGEMM__DEVICE void sgemm__gemv_store_elements(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                              int k_major, int matrix_is_b, float *shared, float acc) {
+                                              sgemm__tile_coord at, int k_major, int matrix_is_b, float *shared,
+                                              float acc) {
   const int extent = s->BM * s->BN, t = sgemm__thread(), slice = k_major ? t % s->slice_k : t / extent;
   const int result = k_major ? t / s->slice_k : t % extent;
   /* Lanes with parts of one result: consecutive ones if the matrix is K-major, else every extent-th. */
@@ -261,7 +267,7 @@ SGEMM__DEVICE void sgemm__gemv_store_elements(const sgemm__args *p, const sgemm_
       acc += sgemm__shuffle_xor(acc, mask);
   if (k_major ? slice % 32 == 0 : t % 32 < extent)
     sgemm__store_shared(shared + partial * extent + result, acc);
-  sgemm__gemv_sum(p, tile, extent, partials, matrix_is_b, shared);
+  sgemm__gemv_sum(p, s, tile, at, extent, partials, matrix_is_b, shared);
 }
 
 /* The body of gemv with V = 1: a tile of 1 x BN or BM x 1, one result for a thread and BK / slice_k elements of its row
@@ -300,7 +306,7 @@ SGEMM__DEVICE void sgemm__gemv_elements_body(const sgemm__split_k_args *args, co
     acc = sgemm__gemv_element_step(acc, s, &from, 0, k_left);
   sgemm__converge();
   /* Epilogue. */
-  sgemm__gemv_store_elements(p, s, &tile, k_major, matrix_is_b, shared, acc);
+  sgemm__gemv_store_elements(p, s, &tile, work.at, k_major, matrix_is_b, shared, acc);
 }
 
 #define SGEMM__KERNEL_gemv(stage, name, blocks, ...)                                                                   \

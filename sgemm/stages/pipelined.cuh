@@ -126,13 +126,12 @@ SGEMM__DEVICE void sgemm__multiply_tile(float *acc, float *a, float *b, const sg
 SGEMM__DEVICE void sgemm__store_pipelined(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                           uint32_t number, const sgemm__thread_tile *own, const sgemm__k_split *split,
                                           float *shared, float *acc) {
-  const sgemm__tile_position at = sgemm__tile_position_of(s, sgemm__rasterize(p, number), sgemm__block_yz());
   int i;
   SGEMM__UNROLL
   for (i = 0; i < (SGEMM__ACCUMULATOR_SETS(s->slice_k) - 1) * s->TM * s->TN; i++)
     acc[i] += acc[s->TM * s->TN + i];
   if (s->slice_k > 1 || (s->cluster_split_k && split->cluster_k > 1)) {
-    sgemm__reduce_and_store(p, s, tile, &at, own, split, shared, acc);
+    sgemm__reduce_and_store(p, s, tile, number, own, split, shared, acc);
   } else if (sgemm__stores_full_tiles(s) && sgemm__is_full_tile(p, s, tile)) {
     sgemm__store_full_tile(p, s, tile, own, acc);
   } else if (s->TM * s->TN == 64 || s->elements) {
@@ -178,11 +177,12 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   const int first_k = (s->slice_k > 1 ? sgemm__opaque(split.slice) : split.slice) * (s->BK / s->slice_k);
   const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
   /* Unconditional prefetch: after the last tile a step loads fragments that are not multiplied. With a branch around
-     these loads no FMAs would cover their latency. Variants with 64 results per thread and BK = 16, and tall tiles
-     with op NN whose B is not small, are slower without the branch (docs/notebook/issue_slots.md, "What was tried"). */
+     these loads no FMAs would cover their latency. Variants with 64 results per thread and a BK of 16 or more, and
+     tall tiles with op NN whose B is not small, are slower without the branch (docs/notebook/issue_slots.md, "What was
+     tried"). */
   const int prefetch = sgemm__unconditional_prefetch((s->TM * s->TN != 64 || s->BK < 16) &&
                                                      !(s->BM > s->BN && s->a_k_major && !s->small_b && !s->b_k_major));
-  const uint32_t number = cluster_k > 1 ? block_in_partition / cluster_k : block_in_partition; /* of the tile */
+  const uint32_t number = cluster_k > 1 ? block_in_partition / cluster_k : block_in_partition; /* tile number */
   sgemm__tile tile = sgemm__tile_of_block(p, s, number);
   /* Tile pointers. */
   sgemm__pipeline x;

@@ -144,8 +144,7 @@ SGEMM__DEVICE void sgemm__store_parts(const sgemm__reduction_args *r, int64_t ma
 
 /* ---- Reduce a slab ----------------------------------------------------------------------------------------------- */
 
-/* A block's part of the reduced direction: of the rows of its row groups, or of 4 columns for each thread of a row
-   group. */
+/* What a block reduces: one part of the rows of its row groups (along_n), or one part of 4 * row_threads columns. */
 typedef struct sgemm__part {
   int64_t matrix, part, kept_index; /* kept_index: the first row or column */
   int first, end;                   /* vectors of a row, or rows: first to end - 1 */
@@ -166,7 +165,7 @@ SGEMM__DEVICE sgemm__part sgemm__part_of(const sgemm__reduction_args *r, const s
 /* The vector that a thread reduces, and its step to the next one. */
 typedef struct sgemm__part_position {
   int i, end;        /* number of the vector in the row, or number of the row; the first that is not the thread's */
-  int row, col;      /* of the vector's first element in the slab */
+  int row, col;      /* row and column of the vector's first element in the slab */
   const float *from; /* the vector in the slab */
   int step;          /* i of the next vector minus i */
   int row_step, col_step; /* rows and columns from the vector to the next */

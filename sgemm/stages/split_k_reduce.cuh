@@ -4,8 +4,9 @@
 
 /* C <- alpha * sum + beta * C. The sum adds the partitions in order, partition 0 first. A thread computes one result. A
    block computes 2^log2_cols columns of several rows: a row of few columns would leave most of its threads without a
-   result. The loads of AHEAD partitions are in flight at a time, and so are those of the rest: a loop of single loads
-   over 12 partitions would take 12 times the latency of memory (docs/notebook/selection.md, "Sums of partitions"). */
+   result. The loads of up to 16 (AHEAD) partitions are in flight at a time; the last, smaller group is loaded together
+   too. A loop of single loads over 12 partitions would take 12 times the latency of memory
+   (docs/notebook/selection.md, "Sums of partitions"). */
 SGEMM__DEVICE void sgemm__reduce_split_k(const sgemm__reduce_args *args, int threads) {
   enum { AHEAD = 16 };
   const sgemm__args *p = &args->gemm;

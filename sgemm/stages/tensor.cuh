@@ -69,9 +69,10 @@ SGEMM__DEVICE int sgemm__tensor_has_no_work(const sgemm__tensor_args *args, int 
 
 /* The guard: returns the fallback reason of this format. Each block combines the flag bits of all of A and B, and block
    0 writes the reason to args->guard_word. A kernel of tensor_fallback reports the reason of fp16x3 beside its own.
-   After a spread the split has not read all elements, and full range finds the other reasons. The
-   first `threads` threads of the block call it. words: 2 words of shared memory, 0 before the call. flags_combined: an
-   mbarrier at which each of these warps arrives once. */
+   If warps left out rows, the flag bits of fp16x3 are incomplete. With spread_at the reason is SGEMM_GUARD_SPREAD alone
+   after a spread, and the guard of full range finds Inf, NaN and range. The first `threads` threads of the block call
+   it. words: 2 words of shared memory, 0 before the call. flags_combined: an mbarrier at which each of these warps
+   arrives once. */
 SGEMM__DEVICE uint32_t sgemm__guard(const sgemm__tensor_args *args, int format, uint32_t *words,
                                     sgemm__mbarrier *flags_combined, int threads) {
   const sgemm__args *p = &args->gemm;
@@ -325,7 +326,7 @@ SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__args *p, const sgem
   SGEMM__UNROLL_BY(1)
   for (from = 0; from < columns; from += width) {
     SGEMM__UNROLL
-    for (j = 0; j < width / 2; j++) /* of 16 columns: 4 elements of row r, 4 of row r + 8 */
+    for (j = 0; j < width / 2; j++) /* each 16 columns: 4 elements of row r, 4 of row r + 8 */
       x[j] = acc[j / 8 * 8 + j % 4 / 2 * 4 + j / 4 % 2 * 2 + j % 2] * scale[j / 8 * 4 + j % 4];
     SGEMM__UNROLL
     for (j = 0; j < width / 4; j++)

@@ -32,14 +32,18 @@ SGEMM__DEVICE void sgemm__copy_k_block(const sgemm__tensor_args *args, const sge
 /* The fallback reason. The guard's words and mbarrier lie in the first buffer, because the buffers use all of the
    shared memory. */
 SGEMM__DEVICE uint32_t sgemm__guard_in_buffer(const sgemm__tensor_args *args, int format, float *tiles) {
-  uint32_t *words = (uint32_t *)tiles;
+  uint32_t *words = (uint32_t *)tiles, reason;
   sgemm__mbarrier *flags_combined = (sgemm__mbarrier *)(tiles + 4);
   if (sgemm__thread() == 0) {
     words[0] = words[1] = 0;
     sgemm__mbarrier_init(flags_combined, SGEMM__TENSOR_THREADS_mma / 32);
   }
   sgemm__barrier();
-  return sgemm__guard(args, format, words, flags_combined, SGEMM__TENSOR_THREADS_mma);
+  reason = sgemm__guard(args, format, words, flags_combined, SGEMM__TENSOR_THREADS_mma);
+  sgemm__barrier(); /* no thread waits any more */
+  if (sgemm__thread() == 0)
+    sgemm__mbarrier_inval(flags_combined);
+  return reason;
 }
 
 /* The body of the engine mma: 8 warps, each with 64 rows and WN columns. B's fragments of a k-block are kept in

@@ -60,7 +60,8 @@ enum {
   SGEMM__FLAG_NONFINITE = 1, /* an element is Inf or NaN */
   SGEMM__FLAG_SPREAD = 2,    /* SGEMM__SPREAD_MIN or more of 16 consecutive k of a row are inexact */
   SGEMM__FLAG_INEXACT = 4,   /* an element is inexact: not 0, and below sgemm__exact_from() after scaling */
-  SGEMM__FLAG_SINGLE = 8,    /* single non-zero: the sum of a row's magnitudes rounds to its largest magnitude */
+  SGEMM__FLAG_SINGLE = 8,    /* a row whose 128 magnitudes add up, in fp32, to the largest one alone; no row if one
+                                k exists */
   SGEMM__FLAG_EXPONENTS = 16 /* the lowest of the exponent bits */
 };
 enum { SGEMM__SPREAD_MIN = 4 };
@@ -90,7 +91,9 @@ SGEMM__DEVICE uint32_t sgemm__fallback_reason(uint32_t a, uint32_t b) {
      scales, as an exponent. The largest elements of A's rows have exponents from 10 a_low - 150 to 10 a_high - 141.
        86    A product is below 2^16 times A's largest power of two, because a scaled element of B is below 2^15. With
              2^24 of k and the ratio, a sum is below 2^(exponent + 16 + 24 + moves). 86 = 127 - (16 + 24) - 1: sums stay
-             below 2^126, a factor of 2 below the largest power of two in fp32, 2^127.
+             below 2^126, a factor of 2 below the largest power of two in fp32, 2^127. The headroom to 2^128 covers k up
+             to 2^26, but for roundings. The left side is 10 i - 132 for an integer i, so that the largest that passes
+             is 78, and not 86: sums of up to 2^33 of k stay below 2^127.
        -120  The product of the largest elements of two rows, after a rescale, is at least 2^-120. Sums below 2^-126 are
              subnormal; their roundings, up to 2^-150, are then 2^-30 of this product.
        119   sgemm__rescale() needs the ratio as a normal number, so `moves` is at most 126. It is 9, 19, 29 and so on;

@@ -1,5 +1,5 @@
-/* sgemm/stages/tensor_spread.cuh: tensor modes: the end of a split in fp16x3 that is needed no more, because full range
-   will compute the call. It is included by tensor_split.cuh.
+/* sgemm/stages/tensor_spread.cuh: tensor modes: warps leave out their part of the fp16x3 split once full range is known
+   to compute the call. It is included by tensor_split.cuh.
 
    A spread anywhere in A or B makes a plan with tensor_fallback compute the call in full range. The warp that finds one
    writes its place to SGEMM__WORD_SPREAD_AT. Warps that start later read the row at that place, and leave out their own

@@ -177,6 +177,8 @@ SGEMM__DEVICE void sgemm__tensor_wgmma(const sgemm__tensor_args *args, const sge
           sgemm__rescale(acc + h * (s->WN / 2), s->WN, b_scales + h * s->WN, b_scales + s->BN + h * s->WN);
         sgemm__wgmma_wait(sum, s->WN / 2 * s->sets);
         if (h == s->BN / s->WN - 1) { /* the warp has read the buffers */
+          if (new_scales)
+            sgemm__fence_proxy_async(); /* the lane's loads of block scales come before the copies that replace them */
           sgemm__warp_barrier();
           if (lane == 0) {
             SGEMM__UNROLL

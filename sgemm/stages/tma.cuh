@@ -91,8 +91,9 @@ SGEMM__DEVICE void sgemm__align_accumulators(const sgemm__args *p, const sgemm__
 /* The body of the stage tma. One or two consumer warpgroups multiply. In code for sm_90a one thread of a further
    warpgroup, the producer, issues the copies; in other code the consumer warps take turns (sgemm__refill()). Variants
    with one consumer warpgroup have two blocks on an SM. Copies and consumers synchronize by two mbarriers per buffer:
-   the bytes of the copies complete `full`; each consumer warp arrives at `empty` when the buffer's last fragments are
-   in its registers. The main loop has no barrier among consumer warps and executes little but fragment loads and FMAs.
+   the bytes of the copies complete `full`; each consumer warp arrives at `empty` after it has issued the loads of the
+   buffer's last fragments. sgemm__fence_proxy_async() before the arrival waits for these loads. The main loop has no
+   barrier among consumer warps and executes little but fragment loads and FMAs.
    A step of the loop multiplies 32 k, in 8 groups of four k; a lane multiplies one k of each group. While a group is
    multiplied, the fragments of the next group load, also from the next buffer and for the next tile.
    row_values: shared memory of a reducing kernel.
@@ -241,17 +242,20 @@ SGEMM__DEVICE void sgemm__tma(const sgemm__tma_args *args, const sgemm__shape *s
 
 #define SGEMM__DECLARE_tma(name) SGEMM__DECLARE_TMA(name)
 
+/* Bytes of static shared memory at most: mbarriers, tile descriptors and, without a producer, the copies of work units,
+   1,088 bytes together, padded to the alignment of the tiles. */
+#define SGEMM__TMA_STATIC_BYTES 2048
 #define SGEMM__RULES_tma(name)                                                                                         \
   SGEMM__RULE(WM == 32 && WN == 32 && TM == 16 && TN == 8 && slice_k % 4 == 0,                                         \
               "a warp of tma has 32 x 32 results, 16 x 8 a lane, and slice_k a multiple of 4", name)                   \
   SGEMM__RULE(V == 4 && bufs >= 3 && bufs <= 4, "tma has V = 4 and 3 or 4 buffers", name)                              \
   SGEMM__RULE(BK % (SGEMM__BOX * (slice_k / 4)) == 0,                                                                  \
               "BK must be a multiple of 32 for each of the slice_k / 4 warps that divide it", name)                    \
-  SGEMM__RULE(8 % (slice_k / 4) == 0 && BM * BN / 2 * (slice_k > 4 ? slice_k * slice_k / 16 : 2) <= BK * (BM + BN),    \
+  SGEMM__RULE(8 % (slice_k / 4) == 0 && BM * BN * (slice_k / 4) <= BK * (BM + BN),                                     \
               "the sums of a tile must fit into one buffer", name)                                                     \
   SGEMM__RULE(SGEMM__THREADS(BM, BN, TM, TN, slice_k) == 256 || SGEMM__THREADS(BM, BN, TM, TN, slice_k) == 128,        \
               "tma has one or two consumer warpgroups", name)                                                          \
-  SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slice_k) + 1024 <= 227 * 1024,                               \
+  SGEMM__RULE(SGEMM__SHARED_BYTES(1, 0, BM, BN, BK, bufs, slice_k) + SGEMM__TMA_STATIC_BYTES <= 227 * 1024,            \
               "shared memory of a block is at most 227 KiB", name)
 
 /* Stage clustered. Its trait cluster_split_k, a constant in each kernel, selects the work units and the sums of a

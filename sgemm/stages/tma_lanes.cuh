@@ -190,7 +190,7 @@ SGEMM__DEVICE void sgemm__store_aux_rows(const sgemm__args *p, const sgemm__tile
    and rotates all rows, because registers have no index. More rows a pass, and the rows in shared memory instead, have
    fewer instructions and are slower (docs/notebook/epilogues.md, "Results stay in registers"). */
 SGEMM__DEVICE void sgemm__apply_long_epilogue(const sgemm__args *p, int count, const float *bias, float *acc) {
-  const int rows = count % 2 == 0 ? 2 : 1; /* of a pass */
+  const int rows = count % 2 == 0 ? 2 : 1; /* rows of a pass */
   int i, j;
   SGEMM__UNROLL_BY(1)
   for (i = 0; i < count; i += rows) {
