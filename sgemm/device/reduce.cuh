@@ -62,8 +62,8 @@ SGEMM__DEVICE int sgemm__is_own_vector(const sgemm__shape *s, const sgemm__k_spl
    unrolled: their code runs once, and instruction-cache misses cost more than its execution
    (docs/notebook/tile_ends.md, "The ends of tiles"). */
 SGEMM__DEVICE void sgemm__reduce_and_store(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
-                                           uint32_t number, const sgemm__thread_tile *own,
-                                           const sgemm__k_split *split, float *shared, const float *acc) {
+                                           uint32_t number, const sgemm__thread_tile *own, const sgemm__k_split *split,
+                                           float *shared, const float *acc) {
   const int vectors = s->TM * s->TN / 4, slice_stride = s->slice_k > vectors ? s->slice_k / vectors : 1;
   const int first = split->slice % slice_stride == 0 ? split->slice / slice_stride : vectors;
   const int step = s->slice_k / slice_stride;
