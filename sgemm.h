@@ -31,12 +31,21 @@
                                                         name (tiled, warptiled, ...): only its variants are compiled,
                                                         and sgemm_run() selects among them. all: every variant, for
                                                         measuring and teaching
-     SGEMM_PART=name       the .cu file, compiled once  unset: one object holds everything. host: the table, the
-                           for each part                selection and the launches. A stage's name or tensor: only the
-                                                        kernels of that stage. The objects of all parts are linked
+     SGEMM_PART=name       the .cu file, compiled once  unset: one object holds everything. host: the tables, the
+                           for each part                selection, the launches, and the kernels that belong to no
+                                                        stage. A stage's name or tensor: only the kernels of that
+                                                        stage, or of the tensor modes. The objects of all parts are
+                                                        linked
      SGEMM_HOST_ONLY=1     the implementation file,     the selection and sgemm_plan_launches(), without kernels and
                            as C or C++                  CUDA headers, for kernels that NVRTC compiles
-     SGEMM_MODE=name       any file                     the mode of sgemm_params_init(); unset: SGEMM_STRICT
+     SGEMM_MODE=name       any file                     the mode that sgemm_params_init() and sgemm_cblas() set;
+                                                        unset: SGEMM_STRICT
+     SGEMM_PROJECT_EPILOGUES(X)
+                           the .cu file, and each file  rows that a project adds to the table of epilogues; see
+                           that names one of them       sgemm/epilogues.h
+     SGEMM_BUILTIN_EPILOGUES(X)
+                           every file                   the built-in rows of a build, none first; unset: all. See
+                                                        sgemm/epilogues.h
      SGEMM_CPU=1           the implementation file,     the CPU model in cpu/: the kernels without a GPU, slow and
                            as C11 by gcc or clang       exact, for tests and study
 
@@ -65,9 +74,11 @@
      - Thread-safe across host threads, streams and devices. The library caches device properties, each kernel's
        shared-memory opt-in, the address of cuTensorMapEncodeTiled, the memory pools of SGEMM_WORKSPACE_AUTO and, for
        each host thread, the plans of its last calls, and nothing else.
+     - After cudaDeviceReset() a process must not call the library for that device again: the library keeps a memory
+       pool and kernel attributes of the device.
 
    CONTENTS   Version . Status . Parameters . Device . Variants . Plans . Calls . Helpers . Checks . Wrappers.
-              docs/api.md has an example for each function. */
+              docs/api.md describes each function, most with an example. */
 #ifndef SGEMM_H
 #define SGEMM_H
 
@@ -125,7 +136,8 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_OP_A,           "op_a (transA) is not one of N, T and C (111, 112, 113)")                              \
   X(SGEMM_ERROR_OP_B,           "op_b (transB) is not one of N, T and C (111, 112, 113)")                              \
   X(SGEMM_ERROR_EPILOGUE,       "epilogue is not in SGEMM_EPILOGUES")                                                  \
-  X(SGEMM_ERROR_MODE,           "mode is neither strict (0) nor tensor (1) nor full-range tensor (2)")                 \
+  X(SGEMM_ERROR_MODE,           "mode is not one of strict (0), tensor (1) and full-range tensor (2), or is strict "   \
+                                "in sgemm_prepare()")                                                                  \
   X(SGEMM_ERROR_M,              "m is negative")                                                                       \
   X(SGEMM_ERROR_N,              "n is negative")                                                                       \
   X(SGEMM_ERROR_K,              "k is negative")                                                                       \
@@ -144,7 +156,8 @@ static inline int sgemm_version(void) { return SGEMM_VERSION; }
   X(SGEMM_ERROR_STRIDE_E,       "stride_e is negative")                                                                \
   X(SGEMM_ERROR_LD_AUX,         "ld_aux is smaller than the length of a stored row of aux, or than 1")                 \
   X(SGEMM_ERROR_STRIDE_AUX,     "stride_aux lets two matrices of the batch overlap")                                   \
-  X(SGEMM_ERROR_TOO_LARGE,      "the matrices of A, B, C, D, E or aux span 2^60 elements or more")                     \
+  X(SGEMM_ERROR_TOO_LARGE,      "A, B, C, D, E, aux, vec_m or vec_n span 2^60 elements or more, or m, n or k is that " \
+                                "large")                                                                               \
   X(SGEMM_ERROR_A,              "A is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_B,              "B is NULL or not aligned to 4 bytes")                                                 \
   X(SGEMM_ERROR_C,              "C is NULL or not aligned to 4 bytes")                                                 \
@@ -216,9 +229,10 @@ typedef enum sgemm_order { SGEMM_ROW_MAJOR = 101, SGEMM_COL_MAJOR = 102 } sgemm_
 typedef enum sgemm_op { SGEMM_N = 111, SGEMM_T = 112, SGEMM_C = 113 } sgemm_op; /* C: conjugate transpose, here T */
 
 /* How the products are formed. The tensor modes are as accurate as strict fp32 (docs/stages/tensor.md has the bound).
-   Strict fp32 computes a call in a tensor mode if it is estimated to be faster or the workspace is too small, which
-   sgemm_plan_describe() tells, or if the guard finds on the device that the mode cannot represent the input, which
-   sgemm_guard_query() tells. If only small elements are the reason, full range takes the place of strict fp32. */
+   Strict fp32 computes a call in a tensor mode if the estimated time of the tensor-core plan is not below 0.85 of
+   strict fp32's or the workspace is too small, which sgemm_plan_describe() tells, or if the guard finds on the device
+   that the mode cannot represent the input, which sgemm_guard_query() tells. If only small elements are the reason,
+   full range takes the place of strict fp32. */
 typedef enum sgemm_mode {
   SGEMM_STRICT = 0,     /* IEEE fp32 FMA */
   SGEMM_TENSOR = 1,     /* 2 fp16 terms, 3 products; 22 bits of elements down to 2^-17 of the largest of 128 along k */
@@ -231,7 +245,8 @@ typedef enum sgemm_mode {
 typedef enum sgemm_guard {
   SGEMM_GUARD_NONFINITE = 1,  /* an element of A or B is Inf or NaN */
   SGEMM_GUARD_SPREAD = 2,     /* 4 or more of 16 consecutive k of a row are inexact */
-  SGEMM_GUARD_SPARSE = 4,     /* one operand has an inexact element, the other a row's 128 k with a single non-zero */
+  SGEMM_GUARD_SPARSE = 4,     /* one operand has an inexact element, the other a row whose 128 magnitudes add up, in
+                                 fp32, to the largest one alone */
   SGEMM_GUARD_RANGE = 8,      /* exponents of A and B let fp32 accumulators overflow or lose bits to underflow */
   SGEMM_GUARD_FULL_RANGE = 16 /* full range computed C: plan.tensor_fallback */
 } sgemm_guard;
@@ -265,7 +280,8 @@ typedef struct sgemm_params {
   int epilogue;                       /* sgemm_epilogue */
   float *D;                           /* device pointer: receives the result; NULL: C does */
   int64_t ldd, stride_d;              /* leading dimension and batch stride of D; rules of ldc and stride_c */
-  const float *vec_m, *vec_n;         /* device pointers: m and n elements; NULL: none */
+  const float *vec_m, *vec_n;         /* device pointers: m and n elements; not read unless the epilogue lists
+                                         vec_m, vec_n or bias; NULL: zeros in bias */
   int64_t stride_vec_m, stride_vec_n; /* elements from one vector of the batch to the next; 0: one vector for all */
   const float *E;                     /* device pointer: a matrix like C */
   int64_t lde, stride_e;              /* leading dimension and batch stride of E; stride 0: one matrix for all */
@@ -370,15 +386,18 @@ typedef struct sgemm_variant_info {
   int slice_k;         /* sliced-K: parts into which a block divides each tile's k */
   int cluster_split_k; /* 1: the blocks of a cluster may divide a tile's k */
   int uses_tma;        /* 1: TMA copies the operands by tensor maps, after packing where needed; from sm_90 on */
-  int shared, threads; /* bytes of dynamic shared memory of a block, and its threads */
+  int shared, threads; /* bytes of dynamic shared memory of a block, 0 in stages with static shared memory; threads of
+                          a block, with the producer of sm_90a code: see sgemm_variant_threads() */
   int resident;        /* blocks that fit on an SM with 228 KiB of shared memory, at most `blocks` */
   int blocks;          /* resident blocks per SM for which ptxas budgets registers */
-  int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: 1 up to sm_75, sm_89 */
-  int fuses;      /* 1: the kernels apply epilogues; 0: a second kernel does */
+  int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: compiled if the build has
+                     code for sm_75 or older, or for sm_89 or older, and selected only on GPUs that run such code */
+  int fuses;      /* 1: the kernels apply every epilogue; 2: those of calls that sgemm__in_registers() describes, with
+                     aux in tma alone (docs/epilogues.md); 0: a second kernel applies each */
   int serial;     /* 1: plans may have serial_k above 1 */
   int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
   int any_op_a;        /* 1: a kernel reads the op of A at run time; 0: there is a kernel for each */
-  int any_op_b;        /* 1: a kernel reads the op of B so */
+  int any_op_b;        /* 1: a kernel reads the op of B at run time; 0: there is a kernel for each */
 } sgemm_variant_info;
 
 /* A variant of SGEMM_TENSOR_VARIANTS: its columns, and the sizes that follow from them. */
@@ -407,8 +426,9 @@ typedef struct sgemm_plan {
   sgemm_tensor_variant tensor;          /* the tensor-core variant; SGEMM_TENSOR_VARIANT_NONE: strict fp32 */
   sgemm_tensor_variant tensor_fallback; /* the full-range fallback; SGEMM_TENSOR_VARIANT_NONE: strict fp32 at once */
   int cluster_k;          /* splitk, gemv, clustered: blocks of a cluster that divide a tile's k: 1 to 16 (sm_90) */
-  int split_k;            /* K partitions, each written to the workspace and summed by a second kernel; 1: off */
-  int stream_k;           /* tma: persistent blocks that divide the tiles of the last, partial wave; 0: off */
+  int split_k;            /* async, splitk, gemv, tensor variants: K partitions, >= 1, each written to the workspace and
+                             summed by a second kernel; 1: off */
+  int stream_k;           /* tma: 2 to 65535 persistent blocks divide the tiles of the last, partial wave; 0: off */
   int serial_k;           /* serial split-K: launches that divide k and add to C in their order: 2 to 8; 1: off */
   int repack_a, repack_b; /* TMA: 1 packs the operand K-major; column-major: repack_a is for B, repack_b for A */
   int slices_m, slices_n, slices_k; /* tensor: number of slices; 1 or 0: off; column-major: slices_m is of n */
@@ -428,7 +448,8 @@ typedef struct sgemm_launch {
   unsigned threads;                /* threads of a block, along x */
   unsigned cluster;                /* blocks of a cluster, along x; 1: no cluster; above 8 the kernel needs an opt-in */
   unsigned shared_bytes;           /* dynamic shared memory of a block; above 48 KiB the kernel needs an opt-in */
-  int argument_count;              /* the kernel's parameters: 1; in tma 3: its args, the tensor maps of A and B */
+  int argument_count;              /* the kernel's parameters: 1; in tma and clustered 3: its args, the tensor maps of A
+                                      and B */
   size_t argument_offset[3];       /* where a parameter begins in arguments */
   size_t argument_bytes;           /* bytes of all of them */
   unsigned char arguments[SGEMM_MAX_ARGUMENT_BYTES];
@@ -579,8 +600,9 @@ int sgemm_tensor_compiled(void);
 const char *sgemm_error_string(sgemm_status status);
 
 /* Writes the properties of device 0, 1, ..., or of the current device for -1, to *out. The library caches those of the
-   current device. For another device it reads them in each call, and code_arch and has_sm90a_code are 0. The CPU model
-   has device 0 alone, with nominal values. Errors: SGEMM_ERROR_CUDA + e; CPU model: SGEMM_ERROR_UNAVAILABLE. */
+   current device. For another device it reads them in each call, and code_arch, has_sm90a_code and cluster_limit are 0.
+   The CPU model has device 0 alone, with nominal values. Errors: SGEMM_ERROR_CUDA + e; CPU model:
+   SGEMM_ERROR_UNAVAILABLE. */
 sgemm_status sgemm_device_query(int device, sgemm_device *out);
 
 /* Resources of a variant's compiled kernel for two ops: registers of a thread, bytes of static and dynamic shared

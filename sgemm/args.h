@@ -136,8 +136,8 @@ typedef struct sgemm__reduction_args {
   int64_t stride;           /* elements of values and of indices from a matrix to the next */
   float *partial_values;    /* workspace: the values of each part of the reduced direction; NULL: there is one part */
   int64_t *partial_indices; /* workspace: their indices */
-  int64_t part_stride;      /* elements of partial_values, and of partial_indices, from a part to the next; parts *
-                               part_stride from a matrix to the next */
+  int64_t part_stride;      /* elements of partial_values, and of partial_indices, from a part to the next;
+                               parts * part_stride from a matrix to the next */
   int64_t first;            /* index of the slab's first element in the reduced direction of the result */
   int64_t per_part;         /* rows, or vectors of 4 columns, of a part */
   int parts;                /* parts of the reduced direction of a slab */
@@ -158,7 +158,7 @@ typedef struct sgemm__tile_reduction_args {
   int ends; /* 1: the slab is the last one along n; 0: `earlier` receives the partial values */
 } sgemm__tile_reduction_args;
 
-/* The grid of a launch. A block's number in y and z selects a matrix of the batch, or in the split 128 k. y * z may
+/* The grid of a launch. A block's number in y and z selects a matrix of the batch, or 128 k in the split. y * z may
    exceed their number; surplus blocks return. */
 typedef struct sgemm__grid {
   unsigned x, y, z, threads; /* blocks, y and z at most 65535; threads of a block */

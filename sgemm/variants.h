@@ -238,9 +238,9 @@
 
 /* SGEMM__SMALL_<stage>_<BM or BN>_<BK> marks tiles of few rows or few columns. The operand with as many rows or columns
    is a small part of the loads. A kernel of such a variant reads its op at run time, so that there are two kernels,
-   <variant>_n and <variant>_t for the op of the other operand, in place of four. With BK = 128 it would cost 5 to 20 %
-   (docs/notebook/compile_time.md, "Small operands"). A variant with such a tile can also be marked SGEMM__SERIAL or
-   SGEMM__FUSED, but not SGEMM__ELEMENTS.
+   <variant>_n and <variant>_t for the op of the other operand, in place of four. With BK = 128 this would cost 5
+   to 20 % (docs/notebook/compile_time.md, "Small operands"). A variant with such a tile can also be marked
+   SGEMM__SERIAL or SGEMM__FUSED, but not SGEMM__ELEMENTS.
      SGEMM__ANY_OP(stage, extent, variant, BK) is 1 if the kernels read the op of an operand at run time. */
 #define SGEMM__SMALL_splitk_4_32 ~, 1
 #define SGEMM__SMALL_splitk_8_32 ~, 1

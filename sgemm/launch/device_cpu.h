@@ -53,7 +53,7 @@ typedef struct sgemm__timer {
 
 typedef struct sgemm__sample {
   int runs;
-  double us; /* us of a run */
+  double us; /* microseconds of a run */
 } sgemm__sample;
 
 enum { SGEMM__SAMPLE_RUNS = 1 }; /* runs of a sample, at most */

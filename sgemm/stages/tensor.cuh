@@ -326,7 +326,7 @@ SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__args *p, const sgem
   SGEMM__UNROLL_BY(1)
   for (from = 0; from < columns; from += width) {
     SGEMM__UNROLL
-    for (j = 0; j < width / 2; j++) /* each 16 columns: 4 elements of row r, 4 of row r + 8 */
+    for (j = 0; j < width / 2; j++) /* in each 16 columns: 4 elements of row r, 4 of row r + 8 */
       x[j] = acc[j / 8 * 8 + j % 4 / 2 * 4 + j / 4 % 2 * 2 + j % 2] * scale[j / 8 * 4 + j % 4];
     SGEMM__UNROLL
     for (j = 0; j < width / 4; j++)
