@@ -39,6 +39,7 @@ static inline int sgemm__thread(void) { return sgemm__cpu->thread; }
 static inline int sgemm__warp(void) { return sgemm__cpu->thread / 32; }
 static inline void sgemm__assume_thread_index(void) {}
 static inline int sgemm__opaque(int x) { return x; }
+static inline int sgemm__ptxas_opaque(int x) { return x; }
 static inline uint32_t sgemm__block_x(void) { return (uint32_t)(sgemm__cpu->block % sgemm__cpu->grid->size.x); }
 static inline uint32_t sgemm__grid_x(void) { return sgemm__cpu->grid->size.x; }
 static inline int64_t sgemm__block_yz(void) { return sgemm__cpu->block / sgemm__cpu->grid->size.x; }

@@ -88,9 +88,10 @@ SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm
                                                uint32_t number, const sgemm__thread_tile *own, int vector,
                                                float *sums) {
   if (s->fused && p->applies_epilogue) {
-    const sgemm__tile_position at = sgemm__tile_position_of(s, sgemm__rasterize(p, number), sgemm__block_yz());
-    sgemm__store_through_epilogue(p, s, s->V, tile, &at, (int)sgemm__vector_row(s, own, 0, vector),
-                                  (int)sgemm__vector_col(s, own, 0, vector), sums);
+    const uint32_t tile_number = (uint32_t)sgemm__ptxas_opaque((int)number);
+    const sgemm__tile_position at = sgemm__tile_position_of(s, sgemm__rasterize(p, tile_number), sgemm__block_yz());
+    sgemm__store_through_epilogue(p, s, s->V, tile, &at, sgemm__ptxas_opaque((int)sgemm__vector_row(s, own, 0, vector)),
+                                  sgemm__ptxas_opaque((int)sgemm__vector_col(s, own, 0, vector)), sums);
   } else {
     sgemm__store_thread_vector(p, s, tile, own, vector, sums);
   }

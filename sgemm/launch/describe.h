@@ -126,9 +126,9 @@ int sgemm_plan_describe(const sgemm_plan *plan, const sgemm_params *p, const sge
     SGEMM__APPEND(&t, ", slices_k %d", plan->slices_k);
   if (plan->repack_a || plan->repack_b)
     SGEMM__APPEND(&t, ", packs %s",
-                  plan->repack_a && plan->repack_b                  ? "A and B"
-                  : plan->repack_a == (p->order == SGEMM_ROW_MAJOR) ? "A"
-                                                                    : "B");
+                  plan->repack_a && plan->repack_b                         ? "A and B"
+                  : (plan->repack_a != 0) == (p->order == SGEMM_ROW_MAJOR) ? "A"
+                                                                           : "B");
   if (epilogue != NULL)
     SGEMM__APPEND(&t, ", epilogue %s", epilogue);
   SGEMM__APPEND(&t, "; %d launch%s, %.1f MiB of workspace, estimated %.1f us", launches, launches == 1 ? "" : "es",
