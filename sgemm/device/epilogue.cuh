@@ -82,8 +82,9 @@ SGEMM__DEVICE void sgemm__store_through_epilogue(const sgemm__args *p, const sge
 }
 
 /* Stores output vector number `vector` of a thread, through the call's epilogue if it has one and the kernel applies
-   it. number: of the tile, in raster order. The position of the tile is computed in calls with an epilogue alone: its
-   division costs calls of 2 us 2 to 4 %. sums is overwritten. */
+   it. number: that of the tile in raster order. The position of the tile is computed in calls with an epilogue alone,
+   because its division makes plain calls of 2 us 2 to 4 % slower (docs/notebook/epilogues.md, "Small results"). sums is
+   overwritten. */
 SGEMM__DEVICE void sgemm__store_thread_results(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
                                                uint32_t number, const sgemm__thread_tile *own, int vector,
                                                float *sums) {

@@ -19,7 +19,8 @@ typedef struct sgemm__shape {
   int small_b;         /* 1: B's op is read at run time, or B is MN-major with at most 8 columns; its loader as A's */
 } sgemm__shape;
 
-/* Values of sgemm__shape.fused: no row of the table of epilogues, every row, those in registers, a reducing kernel. */
+/* Values of sgemm__shape.fused besides 0, no epilogue: every row of the table, the rows in registers, and those of a
+   reducing kernel. */
 #define SGEMM__EVERY_EPILOGUE 1
 #define SGEMM__EPILOGUES_IN_REGISTERS 2
 #define SGEMM__REDUCES 3
