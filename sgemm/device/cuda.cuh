@@ -338,8 +338,8 @@ SGEMM__DEVICE void sgemm__ptxas_fence(void) {
 #endif
 }
 
-/* Returns x, in code for sm_120 and later through an empty asm. Without it ptxas 13.0.88 left out the wait for a load of
-   a fragment in two kernels that apply an epilogue in registers (docs/notebook/compile_time.md, "A fault of
+/* Returns x, in code for sm_120 and later through an empty asm. Without it ptxas 13.0.88 left out the wait for a load
+   of a fragment in two kernels that apply an epilogue in registers (docs/notebook/compile_time.md, "A fault of
    ptxas"). */
 SGEMM__DEVICE int sgemm__ptxas_opaque(int x) {
 #if __CUDA_ARCH__ >= 1200
