@@ -291,14 +291,14 @@ static call register_case_of(int i, int BM, int BN, int BK) {
 /* Epilogues in registers: the strict variants with kernels for them, with stream-K and clusters, and every tensor-core
    variant. */
 Test(epilogues, in_registers, ANYWHERE) {
-  int i, number, next = 0;
+  int i, number, next[2] = {0, 0}; /* cases: without TMA; of tma and the tensor modes */
   need_backend();
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
     if (v->fuses != 2 || !sgemm_compiled((sgemm_variant)i))
       continue;
     for (number = 0; number < (reduced() ? 16 : 40); number++) {
-      call c = register_case_of(next++, v->BM, v->BN, v->BK);
+      call c = register_case_of(next[v->uses_tma]++, v->BM, v->BN, v->BK);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
       sgemm_plan plan = sgemm_variant_plan((sgemm_variant)i, &p);
       c.k = number % 4 == 2 ? 3 * v->BK + 5 : 37;
@@ -315,7 +315,7 @@ Test(epilogues, in_registers, ANYWHERE) {
   for (i = 0; i < SGEMM_TENSOR_VARIANT_COUNT; i++) {
     const sgemm_tensor_variant_info *v = sgemm_tensor_variant_get((sgemm_tensor_variant)i);
     for (number = 0; can_run_tensor(i) && number < (reduced() ? 3 : 8); number++) {
-      call c = register_case_of(next++, v->BM, v->BN, 32);
+      call c = register_case_of(next[1]++, v->BM, v->BN, 32);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
       sgemm_plan plan = sgemm_variant_plan(number % 2 ? SGEMM_async_64x64x8_8x8 : SGEMM_splitk_32x32x32_4x4, &p);
       plan.tensor = (sgemm_tensor_variant)i;
