@@ -161,7 +161,7 @@ static const call calls[] = {
   CALL("batch of A beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2, BIG,  42,  30),
   CALL("batch of B beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35, BIG,  30),
   CALL("batch of C beyond 2^60",       TOO_LARGE, ROW,   N,   N,         5,  6,  7,   7,   6,   6,  2,  35,  42, BIG),
-  CALL("n of 2^60, no result",         TOO_LARGE, ROW,   N,   N,         0,BIG,  6,   6, BIG, BIG,  1,   0,   0,   0),
+  CALL("n of 2^60, no result",         TOO_LARGE, ROW,   N,   N,         0,BIG,  0,   1, BIG, BIG,  1,   0,   0,   0),
   CALL("sizes whose product wraps",    TOO_LARGE, ROW,   N,   N,       BIG,  6, 16,  16,   6,   6,  1,   0,  96,   0),
   CALL("no fault but NULL pointers",   A,         ROW,   N,   N,         5,  6,  7,   7,   6,   6,  1,  35,  42,  30),
   CALL("NULL pointers, ops C and T",   A,         COL,   C,   T,         5,  6,  7,   7,   6,   5,  1,  35,  42,  30),

@@ -102,7 +102,7 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   sgemm__problem q;
   const sgemm__args *a = &q.args;
   double per_size = 1.0;
-  int i;
+  int i, packs_a, packs_b;
   double must_pack; /* elements that a plan of tma has to pack: of operands that tensor maps cannot describe */
   q.args = sgemm__args_of(p);
   q.m = (double)a->m;
@@ -140,8 +140,10 @@ static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgem
   q.tile_result = 8.0 * q.per_sm / c->stream_bytes;
   q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a->batch, a->stride_a);
   q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a->batch, a->stride_b);
-  must_pack = (sgemm__must_repack(a, 0) ? q.pack_a : 0.0) + (sgemm__must_repack(a, 1) ? q.pack_b : 0.0);
-  q.must_pack = sgemm__must_repack(a, 0) || sgemm__must_repack(a, 1); /* also without elements */
+  packs_a = sgemm__must_repack(a, 0);
+  packs_b = sgemm__must_repack(a, 1);
+  must_pack = (packs_a ? q.pack_a : 0.0) + (packs_b ? q.pack_b : 0.0);
+  q.must_pack = packs_a || packs_b; /* also without elements */
   q.narrow = c->narrow_row * (sgemm__is_narrow(q.m, q.a_state) + sgemm__is_narrow(q.n, q.b_state));
   q.fixed[0] = c->launch;
   q.fixed[1] = must_pack > 0.0 && !q.has_workspace
