@@ -393,7 +393,8 @@ typedef struct sgemm_variant_info {
   int production; /* 1: compiled if SGEMM_STAGE is unset; sgemm_run() prefers these. 75, 89: compiled if the build has
                      code for sm_75 or older, or for sm_89 or older, and selected only on GPUs that run such code */
   int fuses;      /* 1: the kernels apply every epilogue; 2: those of calls that sgemm__in_registers() describes, with
-                     aux in tma alone (docs/epilogues.md); 0: a second kernel applies each */
+                     aux in tma alone (docs/epilogues.md); 3: as 2, in a kernel of their own; 0: a second kernel
+                     applies each */
   int serial;     /* 1: plans may have serial_k above 1 */
   int copies_elements; /* 1: copies single elements alone, so that alignment makes no difference */
   int any_op_a;        /* 1: a kernel reads the op of A at run time; 0: there is a kernel for each */

@@ -238,9 +238,15 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
               "a multiprocessor holds at most 2048 threads", name)                                                     \
   SGEMM__RULE(!trans_a + !trans_b + !(elements > 0) >= 2,                                                              \
               "one operand at most is small, and then the variant is not marked ELEMENTS", name)                       \
-  SGEMM__RULE(!fused || SGEMM__SAME(stage, tma) || SGEMM__SAME(stage, gemv) ||                                         \
+  SGEMM__RULE(!fused || SGEMM__SAME(stage, tma) || SGEMM__SAME(stage, gemv) || SGEMM__APART(name) ||                   \
                   (SGEMM__SAME(stage, splitk) && slice_k > 1),                                                         \
               "tma, gemv, and splitk with several sliced-K groups apply an epilogue to results in registers", name)    \
+  SGEMM__RULE(!SGEMM__APART(name) || (fused == SGEMM__EPILOGUES_IN_REGISTERS &&                                        \
+                                      ((SGEMM__SAME(stage, direct) && (slice_k > 1 || TM * TN == 1)) ||                \
+                                       (SGEMM__SAME(stage, async) && V == 4 && elements > 0))),                        \
+              "a variant APART is marked FUSED with 2, and of async with single elements or of direct with one result" \
+              " a thread",                                                                                             \
+              name)                                                                                                    \
   SGEMM__RULE(fused != SGEMM__EVERY_EPILOGUE || !uses_tma, "tma is marked FUSED with 2 alone", name)                   \
   SGEMM__RULE(!serial || (bufs >= 3 && cluster_split_k), "splitk and clustered can have serial split-K", name)         \
   SGEMM__RULE(elements == 0 || SGEMM__SAME(stage, async) || SGEMM__SAME(stage, splitk) || SGEMM__SAME(stage, direct),  \
@@ -303,7 +309,8 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
           blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                        \
           SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                     \
           SGEMM__SERIAL(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                       \
-          SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production)))             \
+          SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)) *                                                       \
+              !SGEMM__APART(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), SGEMM__CAT(SGEMM__HAS_CODE_, production)))        \
     SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                      \
       SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                                                                       \
           SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)))
@@ -318,10 +325,24 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
             blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, 0, 0, SGEMM__REDUCES, 1, 0, 1))                      \
       SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                    \
         SGEMM__DECLARE_KERNEL(stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced)))))
+
+/* The kernels of the epilogues that have one of their own. */
+#define SGEMM__STAMP_FUSED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)            \
+  SGEMM__IF(SGEMM__APART(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                     \
+    SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                      \
+      SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                \
+        SGEMM__CAT(SGEMM__KERNEL_, stage)(                                                                             \
+            stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _fused),                                         \
+            blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                      \
+            SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), 0, SGEMM__EPILOGUES_IN_REGISTERS,                 \
+            SGEMM__CAT(SGEMM__HAS_CODE_, production), SGEMM__OP_AT_RUN_TIME, SGEMM__OP_AT_RUN_TIME))                   \
+      SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                    \
+        SGEMM__DECLARE_KERNEL(stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _fused)))))
 // clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)
 SGEMM_VARIANTS(SGEMM__STAMP_REDUCED)
+SGEMM_VARIANTS(SGEMM__STAMP_FUSED)
 
 /* The tensor modes: a kernel for each format that splits, one for each tensor-core variant, reducing kernels. */
 // clang-format off
@@ -362,18 +383,26 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
 
-/* A variant's kernels in the order of sgemm__kernel_number(), or 0: at most four, and the reducing one is number 4. A
-   variant that is not compiled has none. */
+/* A variant's kernels in the order of sgemm__kernel_number(), or 0: at most four. A variant that is not
+   compiled has none. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
-  {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
-      SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks) \
-          SGEMM__IF(SGEMM__REDUCING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                          \
-              SGEMM__KERNEL_POINTER(SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced)), )) 0},
-static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][6] = {SGEMM_VARIANTS(SGEMM__X)};
+  {SGEMM__IF(SGEMM__ENABLED(stage, production))(SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                             \
+      SGEMM__ADDRESS, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)) 0},
+static const sgemm__kernel sgemm__kernels[SGEMM_VARIANT_COUNT][5] = {SGEMM_VARIANTS(SGEMM__X)};
 #undef SGEMM__X
 
 #if SGEMM__WITH_KERNELS
+/* A variant's further kernel, the reducing one or that of epilogues, or 0. */
+#define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
+  {SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                       \
+      SGEMM__IF(SGEMM__REDUCING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                              \
+          SGEMM__KERNEL_POINTER(SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced)), )                       \
+          SGEMM__IF(SGEMM__APART(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                             \
+              SGEMM__KERNEL_POINTER(SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _fused)), )) 0},
+static const sgemm__kernel sgemm__further_kernels[SGEMM_VARIANT_COUNT][2] = {SGEMM_VARIANTS(SGEMM__X)};
+#undef SGEMM__X
+
 /* The kernels that belong to no strict variant, in the order of their numbers in sgemm/args.h. */
 // clang-format off
 #define SGEMM__W(number, kernel, args) SGEMM__KERNEL_POINTER(kernel),
@@ -394,10 +423,11 @@ static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM
 #undef SGEMM__Y
 #undef SGEMM__Z
 
-/* A kernel by its number. ops: the place in a variant's row of the table; the other kernels have 0. */
+/* A kernel by its number. ops: that of a variant's kernel; the other kernels have 0. */
 static inline sgemm__kernel sgemm__kernel_of(int kernel, int ops) {
-  return kernel < SGEMM_VARIANT_COUNT ? sgemm__kernels[kernel][ops]
-                                      : sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT];
+  return kernel >= SGEMM_VARIANT_COUNT       ? sgemm__other_kernels[kernel - SGEMM_VARIANT_COUNT]
+         : ops == (int)SGEMM__FURTHER_KERNEL ? sgemm__further_kernels[kernel][0]
+                                             : sgemm__kernels[kernel][ops];
 }
 #endif
 

@@ -190,7 +190,10 @@ enum {
   SGEMM__TENSOR_KERNEL,                                           /* one for each tensor-core variant */
   /* The reducing kernel of each tensor-core variant; the table has 0 where there is none. */
   SGEMM__TENSOR_REDUCED = SGEMM__TENSOR_KERNEL + (int)SGEMM_TENSOR_VARIANT_COUNT,
-  SGEMM__KERNEL_COUNT = SGEMM__TENSOR_REDUCED + (int)SGEMM_TENSOR_VARIANT_COUNT
+  SGEMM__KERNEL_COUNT = SGEMM__TENSOR_REDUCED + (int)SGEMM_TENSOR_VARIANT_COUNT,
+  /* Among a strict variant's kernels: the number of the further one, <variant>_reduced or <variant>_fused. Those of
+     sgemm__kernel_number() are smaller. */
+  SGEMM__FURTHER_KERNEL = 4
 };
 
 #endif /* SGEMM_ARGS_H */

@@ -6,18 +6,20 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/cases.sh"
 
-# SGEMM_VARIANTS after the preprocessor, one row a line: ROW stage production name any_op_a any_op_b reducing. any_op_a,
-# any_op_b: 1 if the kernels read the op of A, or of B, at run time. reducing: 1 if the variant has a reducing kernel.
+# SGEMM_VARIANTS after the preprocessor, one row a line: ROW stage production name any_op_a any_op_b reducing apart.
+# any_op_a, any_op_b: 1 if the kernels read the op of A, or of B, at run time. reducing: 1 if the variant has a reducing
+# kernel. apart: 1 if it has a kernel for epilogues.
 cat > "$work/rows.c" <<'TABLE'
 #include "sgemm.h"
 #define ROW_OF(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                         \
   ROW stage production sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN                                                 \
       SGEMM__ANY_OP(stage, BM, sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN, BK)                                    \
       SGEMM__ANY_OP(stage, BN, sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN, BK)                                   \
-      SGEMM__REDUCING(sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN)
+      SGEMM__REDUCING(sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN)                                                \
+      SGEMM__APART(sgemm_##stage##_##BM##x##BN##x##BK##_##TM##x##TN)
 SGEMM_VARIANTS(ROW_OF)
 TABLE
-gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [0-9]+ sgemm_[a-z0-9_]+ [01] [01] [01]' > "$work/rows"
+gcc -E -P -I"$root" "$work/rows.c" | grep -oE 'ROW [a-z0-9_]+ [0-9]+ sgemm_[a-z0-9_]+ [01] [01] [01] [01]' > "$work/rows"
 
 # The kernels of the tensor modes. A build of a single stage does not have them.
 cat > "$work/tensors.c" <<'TABLE'
@@ -39,6 +41,7 @@ kernels() {
       if (count == 0) print $4
       for (i = 1; i <= count; i++) print $4 suffixes[i]
       if ($7 == 1) print $4 "_reduced"
+      if ($8 == 1) print $4 "_fused"
     }
     END {
       print "sgemm_apply_epilogue"; print "sgemm_reduce_split_k"; print "sgemm_pack"; print "sgemm_reduce_stream_k"

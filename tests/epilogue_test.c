@@ -291,14 +291,14 @@ static call register_case_of(int i, int BM, int BN, int BK) {
 /* Epilogues in registers: the strict variants with kernels for them, with stream-K and clusters, and every tensor-core
    variant. */
 Test(epilogues, in_registers, ANYWHERE) {
-  int i, number, next[2] = {0, 0}; /* cases: without TMA; of tma and the tensor modes */
+  int i, number, next[3] = {0, 0, 0}; /* cases: without TMA; of tma and the tensor modes; of kernels of their own */
   need_backend();
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant_info *v = sgemm_variant_get((sgemm_variant)i);
-    if (v->fuses != 2 || !sgemm_compiled((sgemm_variant)i))
+    if (v->fuses < 2 || !sgemm_compiled((sgemm_variant)i))
       continue;
     for (number = 0; number < (reduced() ? 16 : 40); number++) {
-      call c = register_case_of(next[v->uses_tma]++, v->BM, v->BN, v->BK);
+      call c = register_case_of(next[v->fuses == 3 ? 2 : v->uses_tma]++, v->BM, v->BN, v->BK);
       sgemm_params p = sgemm_params_init((sgemm_op)c.op_a, (sgemm_op)c.op_b, c.m, c.n, c.k);
       sgemm_plan plan = sgemm_variant_plan((sgemm_variant)i, &p);
       c.k = number % 4 == 2 ? 3 * v->BK + 5 : 37;
@@ -307,7 +307,7 @@ Test(epilogues, in_registers, ANYWHERE) {
         plan.repack_a = plan.repack_b = 1;
         plan.stream_k = number % 4 == 2 ? 5 : 0;
       } else {
-        plan.cluster_k = number % 4 == 2 ? 2 : 1;
+        plan.cluster_k = v->cluster_split_k && number % 4 == 2 ? 2 : 1;
       }
       solve(&c, &plan, v->name);
     }

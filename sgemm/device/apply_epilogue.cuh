@@ -192,23 +192,24 @@ SGEMM__DEVICE void sgemm__apply_epilogue(const sgemm__args *p, int width, const 
   sgemm__store_aux(p, width, at, aux);
 }
 
-/* x <- the epilogue of a call that sgemm__in_registers() describes, for vectors of 4 sums of products in x: `biases`
-   times `count` of them, each `count` with the same 4 biases. alpha is applied here, so that its multiplication and the
-   addition of the bias are one FMA. The function has the expressions of the rows of the table whose
-   SGEMM__IN_REGISTERS_<name> is a bit of `kinds`. kinds, biases and count are literals. */
-SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int kinds, int biases, const float *bias,
-                                                int count, float *x) {
+/* x <- the epilogue of a call that sgemm__in_registers() describes, for `vectors` vectors of 4 sums of products in x.
+   bias: 4 elements for each of `biases` vectors of columns; the vectors of x have them in turn, `repeat` vectors each.
+   alpha is applied here, so that its multiplication and the addition of the bias are one FMA. The function has the
+   expressions of the rows of the table whose SGEMM__IN_REGISTERS_<name> is a bit of `kinds`. All parameters but p, bias
+   and x are literals. */
+SGEMM__DEVICE void sgemm__evaluate_in_registers(const sgemm__args *p, int kinds, const float *bias, int biases,
+                                                int repeat, int vectors, float *x) {
   sgemm__epilogue_values of_call = sgemm__epilogue_values_of(&p->epilogue, 0), *values = &of_call;
   int i, v;
   switch (p->epilogue.number) {
 #define SGEMM__X(name, reads, expression, what)                                                                        \
   case SGEMM_EPILOGUE_##name:                                                                                          \
     SGEMM__UNROLL                                                                                                      \
-    for (i = 0; i < biases * count && (SGEMM__IN_REGISTERS(name) & kinds); i++) {                                      \
+    for (i = 0; i < vectors && (SGEMM__IN_REGISTERS(name) & kinds); i++) {                                             \
       SGEMM__UNROLL                                                                                                    \
       for (v = 0; v < 4; v++) {                                                                                        \
         values->sum[v] = p->alpha * x[4 * i + v];                                                                      \
-        values->bias[v] = bias[i / count * 4 + v];                                                                     \
+        values->bias[v] = bias[i / repeat % biases * 4 + v];                                                           \
         x[4 * i + v] = sgemm_epilogue_##name(SGEMM__VALUES reads);                                                     \
       }                                                                                                                \
     }                                                                                                                  \
@@ -235,6 +236,30 @@ SGEMM__DEVICE void sgemm__load_row_bias(const float *vec_n, int exist, float *bi
     bias[v] = 0.0f;
   if (vec_n != NULL)
     sgemm__load_values(bias, vec_n, 4, exist < 4 ? exist : 4);
+}
+
+/* acc <- a long epilogue, such as GELU, for `vectors` vectors of 4 sums, which have `biases` vectors of 4 biases in
+   turn. The code of the epilogue, 100 instructions for 4 elements in GELU (sm_90a), is there once. Each pass of a loop
+   computes the first `of_pass` vectors of acc and rotates all, because registers have no index. More vectors a pass,
+   and the vectors in shared memory instead, have fewer instructions and are slower in tma (docs/notebook/epilogues.md,
+   "Results stay in registers"). */
+SGEMM__DEVICE void sgemm__apply_long_epilogue(const sgemm__args *p, const float *bias, int biases, int vectors,
+                                              int of_pass, float *acc) {
+  int i, j;
+  SGEMM__UNROLL_BY(1)
+  for (i = 0; i < vectors; i += of_pass) {
+    float x[16];
+    SGEMM__UNROLL
+    for (j = 0; j < 4 * of_pass; j++)
+      x[j] = acc[j];
+    sgemm__evaluate_in_registers(p, SGEMM__LONG_EPILOGUES, bias, biases, 1, of_pass, x);
+    SGEMM__UNROLL
+    for (j = 0; j < 4 * (vectors - of_pass); j++)
+      acc[j] = acc[j + 4 * of_pass];
+    SGEMM__UNROLL
+    for (j = 0; j < 4 * of_pass; j++)
+      acc[4 * (vectors - of_pass) + j] = x[j];
+  }
 }
 
 /* The epilogue of a call that sgemm__in_registers() describes, without aux, for one sum of products. The rows of the

@@ -252,4 +252,62 @@ SGEMM__DEVICE void sgemm__scale_and_store(const sgemm__args *p, int V, const sge
     sgemm__store_vectors(p, V, 0, tile, own, per_row, vectors, acc);
 }
 
+/* The args of results to which alpha and beta have been applied: alpha 1, beta 0. */
+SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
+  sgemm__args args = *p;
+  args.alpha = 1.0f;
+  args.beta = 0.0f;
+  args.applies_epilogue = 0;
+  return args;
+}
+
+/* Stores all results of a thread through the epilogue of a call that sgemm__in_registers() describes, without aux.
+   number: that of the tile in raster order. No barrier of the block may follow.
+     The sums are multiplied by alpha first. Without this ptxas 13.0.88 gives the accumulators of async 64x128x8_8x8
+   other registers, and 340 of 512 FMAs of the main loop read two operands from one register bank in place of 141.
+     At edges and in unaligned rows a loop stores two rows a pass and rotates the others to their place. */
+SGEMM__DEVICE void sgemm__store_tile_through_epilogue(const sgemm__args *p, const sgemm__shape *s,
+                                                      const sgemm__tile *tile, uint32_t number,
+                                                      const sgemm__thread_tile *own, float *acc) {
+  const sgemm__args scaled = sgemm__unscaled(p);
+  const int per_row = s->TN / 4, vectors = s->TM * per_row;
+  const int warp = sgemm__thread() / 32, warps_n = s->BN / s->WN;
+  const float *vec_n = p->epilogue.vec_n;
+  float bias[16];
+  int i, j;
+  if (warp / warps_n * s->WM >= tile->rows || warp % warps_n * s->WN >= tile->cols)
+    return; /* all results of the warp lie beyond an edge */
+  if (vec_n != NULL)
+    vec_n += (int64_t)sgemm__rasterize(p, number).col * s->BN + own->col;
+  SGEMM__UNROLL
+  for (j = 0; j < per_row; j++) {
+    const int col = j * own->col_stride;
+    sgemm__load_row_bias(vec_n == NULL ? NULL : vec_n + col, tile->cols - own->col - col, bias + 4 * j);
+  }
+  SGEMM__UNROLL
+  for (i = 0; i < 4 * vectors; i++)
+    acc[i] = sgemm__scale(p, acc[i]);
+  if (sgemm__is_short(p->epilogue.number))
+    sgemm__evaluate_in_registers(&scaled, SGEMM__SHORT_EPILOGUES, bias, per_row, 1, vectors, acc);
+  else
+    sgemm__apply_long_epilogue(&scaled, bias, per_row, vectors, 2 * per_row, acc);
+  if (sgemm__is_full_tile(&scaled, s, tile)) {
+    sgemm__store_full_tile(&scaled, s, tile, own, acc);
+  } else {
+    SGEMM__UNROLL_BY(1)
+    for (i = 0; i < s->TM; i += 2) {
+      sgemm__thread_tile rows = *own;
+      float x[32];
+      rows.row += i / 4 * own->row_stride + i % 4;
+      SGEMM__UNROLL
+      for (j = 0; j < 2 * s->TN; j++)
+        x[j] = acc[j];
+      sgemm__store_vectors(&scaled, s->V, 0, tile, &rows, per_row, 2 * per_row, x);
+      SGEMM__UNROLL
+      for (j = 0; j < (s->TM - 2) * s->TN; j++)
+        acc[j] = acc[j + 2 * s->TN];
+    }
+  }
+}
+
 #endif /* SGEMM_DEVICE_EPILOGUE_CUH */

@@ -84,7 +84,8 @@ static inline sgemm_status sgemm__launch_reduce(const sgemm__args *args, float *
 
 /* The number of a variant's kernel for a call. */
 static inline int sgemm__kernel_number_of(const sgemm_variant_info *v, const sgemm__args *args) {
-  return sgemm__kernel_number(v, args->trans_a, args->trans_b);
+  return v->fuses == 3 && args->applies_epilogue ? (int)SGEMM__FURTHER_KERNEL
+                                                 : sgemm__kernel_number(v, args->trans_a, args->trans_b);
 }
 
 /* The k of each of `parts` parts of k that several blocks or launches multiply, but the last ones: whole k-steps. The

@@ -86,13 +86,15 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #undef SGEMM__X
 #undef SGEMM__Y
 #undef SGEMM__Z
-  static const char suffixes[5][9] = {"_nn", "_nt", "_tn", "_tt", "_reduced"}, suffixes_of_one_op[2][4] = {"_n", "_t"};
+  static const char suffixes[4][4] = {"_nn", "_nt", "_tn", "_tt"}, suffixes_of_one_op[2][4] = {"_n", "_t"};
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel);
   launch->part = v != NULL ? v->stage_name : kernel < SGEMM__SPLIT ? "host" : "tensor";
   snprintf(launch->kernel, sizeof launch->kernel, "%s%s", v != NULL ? v->name : others[kernel - SGEMM_VARIANT_COUNT],
-           v == NULL || (v->any_op_a && v->any_op_b) ? ""
-           : v->any_op_a || v->any_op_b              ? suffixes_of_one_op[ops]
-                                                     : suffixes[ops]);
+           v == NULL                      ? ""
+           : ops == SGEMM__FURTHER_KERNEL ? (v->fuses == 3 ? "_fused" : "_reduced")
+           : v->any_op_a && v->any_op_b   ? ""
+           : v->any_op_a || v->any_op_b   ? suffixes_of_one_op[ops]
+                                          : suffixes[ops]);
 }
 
 /* Adds a launch to the list. Its arguments have the layout of the kernel's parameters: each begins at the next multiple

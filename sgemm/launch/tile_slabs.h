@@ -4,7 +4,6 @@
 #define SGEMM_LAUNCH_TILE_SLABS_H
 
 /* The plan of the reducing kernel of tma, of which there is one. Tensor-core variants of 256 columns reduce too. */
-enum { SGEMM__REDUCING_KERNEL = 4 }; /* its place in the variant's row of the kernel table */
 SGEMM__ASSERT(SGEMM__REDUCING(sgemm_tma_64x64x32_16x8), "the variant has a reducing kernel")
 static inline sgemm_plan sgemm__strict_tile_plan(void) { return sgemm__plain_plan(SGEMM_tma_64x64x32_16x8); }
 
@@ -237,7 +236,7 @@ static inline sgemm_status sgemm__launch_tiles(const sgemm__reduction *c, const 
   t.reduction = c->r.reduction;
   blocks = sgemm__schedule_tiles(&plan, device, &t);
   return blocks == 0 ? SGEMM_ERROR_GRID
-                     : sgemm__emit(plan.variant, SGEMM__REDUCING_KERNEL,
+                     : sgemm__emit(plan.variant, SGEMM__FURTHER_KERNEL,
                                    sgemm__grid_of(blocks, 1, sgemm_variant_threads(v, device), v->shared), &t, to);
 }
 

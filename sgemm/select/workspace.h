@@ -119,7 +119,7 @@ static inline int sgemm__in_registers(const sgemm__args *args) {
 
 /* 1 if kernels of a variant apply the epilogue of the call. */
 static inline int sgemm__fuses(const sgemm_variant_info *v, const sgemm__args *args) {
-  return v->fuses == 1 || (v->fuses == 2 && sgemm__in_registers(args) && (v->uses_tma || args->epilogue.aux == NULL));
+  return v->fuses == 1 || (v->fuses >= 2 && sgemm__in_registers(args) && (v->uses_tma || args->epilogue.aux == NULL));
 }
 
 /* 1 if a call has no epilogue, or one that a second kernel can apply. If the epilogue reads C and C is D, the first

@@ -159,7 +159,10 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
     sgemm__multiply_k(acc, a, b, s->BK, s->TM, s->V);
   }
   /* Epilogue. */
-  sgemm__scale_and_store(p, s->V, &tile, &own, 1, s->TM, acc);
+  if (s->fused) /* a thread has one result */
+    sgemm__store_thread_results(p, s, &tile, sgemm__block_x(), &own, 0, acc);
+  else
+    sgemm__scale_and_store(p, s->V, &tile, &own, 1, s->TM, acc);
 }
 
 /* ---- Stage direct: few rows and columns, longer k ---------------------------------------------------------------- */
@@ -201,6 +204,7 @@ SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shap
   const int64_t a_step = s->a_k_major ? 1 : p->lda, a_row = s->a_k_major ? p->lda : 1;
   const int64_t b_step = s->b_k_major ? 1 : p->ldb, b_col = s->b_k_major ? p->ldb : 1;
   const float *A = tile.A + t * a_step, *B = tile.B + t * b_step;
+  const sgemm__thread_tile own = {lane / s->TN, lane % s->TN, 1, 1, 0}; /* the result that the lane has at the end */
   int64_t k_left; /* k of the block from the step's first one on */
   int i, j, v;
   /* Accumulators. */
@@ -239,7 +243,10 @@ SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shap
     for (i = 1; i < s->slice_k / 32; i++)
       acc[0] += sgemm__load_shared(sums + i * 32 + lane);
   }
-  sgemm__store_vector(p, 1, &tile, lane / s->TN, lane % s->TN, acc);
+  if (s->fused)
+    sgemm__store_thread_results(p, s, &tile, sgemm__block_x(), &own, 0, acc);
+  else
+    sgemm__store_vector(p, 1, &tile, lane / s->TN, lane % s->TN, acc);
 }
 
 #define SGEMM__KERNEL_direct(stage, name, blocks, ...)                                                                 \

@@ -219,7 +219,10 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, SGEMM__NO_COPIES);
   /* Epilogue. */
   sgemm__wait_for_c(p, s);
-  sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);
+  if (s->fused && s->slice_k == 1)
+    sgemm__store_tile_through_epilogue(p, s, &tile, number, &own, acc);
+  else
+    sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);
 }
 
 #define SGEMM__KERNEL_PIPELINED(stage, name, blocks, ...)                                                              \

@@ -226,7 +226,7 @@ SGEMM__DEVICE void sgemm__reduce_stream_k(const sgemm__tma_args *args, int threa
       sgemm__store_values(p->epilogue.aux + (tile.C - p->C) + own.row * p->ldc + own.col, r[0], 4,
                           own.row < tile.rows ? sgemm__clip(tile.cols - own.col, 4) : 0);
     }
-    sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, 1, bias, 1, sum);
+    sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, bias, 1, 1, 1, sum);
     out.alpha = 1.0f;
   }
   sgemm__store_tile(&out, &s, &tile, &own, sum);

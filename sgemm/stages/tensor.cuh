@@ -337,7 +337,7 @@ SGEMM__DEVICE void sgemm__tensor_store_epilogue(const sgemm__args *p, const sgem
     }
     if (p->epilogue.aux != NULL)
       sgemm__tensor_store_aux(p, own, from, width, left, bias, x);
-    sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, width / 16, bias, 2, x);
+    sgemm__evaluate_in_registers(p, SGEMM__ALL_IN_REGISTERS, bias, width / 16, 2, width / 8, x);
     if (full) {
       SGEMM__UNROLL
       for (j = 0; j < width / 2; j += 2)

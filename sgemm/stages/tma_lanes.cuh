@@ -121,15 +121,6 @@ SGEMM__DEVICE sgemm__thread_tile sgemm__lane_result_tile(const sgemm__shape *s) 
   return own;
 }
 
-/* The args of results to which alpha and beta have been applied: alpha 1, beta 0. */
-SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
-  sgemm__args args = *p;
-  args.alpha = 1.0f;
-  args.beta = 0.0f;
-  args.applies_epilogue = 0;
-  return args;
-}
-
 /* Loads 4 elements of a row of C to registers c, from (row, col) of the tile on. Elements outside of C leave c
    unchanged. */
 SGEMM__DEVICE void sgemm__load_c_row(const sgemm__args *p, const sgemm__tile *tile, int row, int col, float *c) {
@@ -185,29 +176,6 @@ SGEMM__DEVICE void sgemm__store_aux_rows(const sgemm__args *p, const sgemm__tile
   }
 }
 
-/* acc <- a long epilogue, such as GELU, for the sums of `count` rows of 4 columns. The code of the epilogue, 100
-   instructions for 4 elements in GELU (sm_90a), is there once. Each pass of a loop computes the first two rows of acc
-   and rotates all rows, because registers have no index. More rows a pass, and the rows in shared memory instead, have
-   fewer instructions and are slower (docs/notebook/epilogues.md, "Results stay in registers"). */
-SGEMM__DEVICE void sgemm__apply_long_epilogue(const sgemm__args *p, int count, const float *bias, float *acc) {
-  const int rows = count % 2 == 0 ? 2 : 1; /* rows of a pass */
-  int i, j;
-  SGEMM__UNROLL_BY(1)
-  for (i = 0; i < count; i += rows) {
-    float x[8];
-    SGEMM__UNROLL
-    for (j = 0; j < 4 * rows; j++)
-      x[j] = acc[j];
-    sgemm__evaluate_in_registers(p, SGEMM__LONG_EPILOGUES, 1, bias, rows, x);
-    SGEMM__UNROLL
-    for (j = 0; j < 4 * (count - rows); j++)
-      acc[j] = acc[j + 4 * rows];
-    SGEMM__UNROLL
-    for (j = 0; j < 4 * rows; j++)
-      acc[4 * (count - rows) + j] = x[j];
-  }
-}
-
 /* C <- alpha * sums + beta * C for `count` rows from row `first` on of a lane's 8 rows of 4 columns. count is even
    where the lanes exchange elements, because an exchange takes two rows. acc: the sums of these rows. In a kernel that
    applies the epilogue, p->epilogue.vec_n is the element for the tile's first column.
@@ -241,11 +209,11 @@ SGEMM__DEVICE void sgemm__store_lane_rows(const sgemm__args *p, const sgemm__sha
       float bias[4];
       sgemm__load_row_bias(p->epilogue.vec_n != NULL ? p->epilogue.vec_n + own.col : NULL, tile->cols - own.col, bias);
       if (sgemm__is_short(p->epilogue.number)) {
-        sgemm__evaluate_in_registers(p, SGEMM__SHORT_EPILOGUES, 1, bias, count, acc);
+        sgemm__evaluate_in_registers(p, SGEMM__SHORT_EPILOGUES, bias, 1, 1, count, acc);
       } else {
         if (p->epilogue.aux != NULL)
           sgemm__store_aux_rows(p, tile, &own, first, count, bias, acc);
-        sgemm__apply_long_epilogue(p, count, bias, acc);
+        sgemm__apply_long_epilogue(p, bias, 1, count, count % 2 == 0 ? 2 : 1, acc);
       }
       if (sgemm__is_full_tile(p, s, tile)) {
         C = tile->C + own.row * p->ldc + own.col;
