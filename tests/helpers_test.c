@@ -570,30 +570,29 @@ Test(selection, finds_the_lowest_estimate) {
       const sgemm__variant_calibration *own = sgemm__calibration_of((sgemm_variant)v);
       const sgemm__candidate r = sgemm__candidate_of((sgemm_variant)v, own, &q, &sgemm__h200);
       const sgemm__tile_sizes *t = sgemm__tile_sizes_of((sgemm_variant)v);
-      const sgemm__bounds bounds = sgemm__bounds_of(t, own, &q, &sgemm__h200);
       sgemm_plan plan = sgemm__plain_plan((sgemm_variant)v);
       for (number = 0; number < SGEMM__PLAN_NUMBERS && sgemm__is_preferred(t, &q, d->code_arch); number++) {
         if (sgemm__numbered_plan(number, &r, &q, &plan) && sgemm__possible(&plan, d)) {
-          const int kind = sgemm__summed_parts(&plan) > 1 ? SGEMM__SUMMED_K
-                           : plan.cluster_k > 1           ? SGEMM__CLUSTER_K
-                                                          : SGEMM__WHOLE_K;
-          sgemm__best above = {plan, 0.0};
+          sgemm__best above = {plan, 0.0, 0.0};
           double cost;
           sgemm__decide_repack(&plan, &q.args, INT64_MAX);
           cost = sgemm__cost(&plan, &r, &q, &sgemm__h200);
           above.cost = cost * (1.0 + 1e-12);
+          above.limit = sgemm__without_power(above.cost, q.power);
           sgemm__decide_repack(&plan, &q.args, p.workspace_bytes);
           if (sgemm_plan_workspace(&plan, &p) > p.workspace_bytes)
             continue;
           if (plan.serial_k > 1)
             cr_assert(sgemm__has_serial(t, &q) && sgemm__serial_bound(t, own, &q) < sgemm__bound_limit(&above, &q) &&
-                          sgemm__may_be_serial(sgemm__without_power(above.cost, q.power), &r, &q),
+                          sgemm__may_be_serial(above.limit, &r, &q),
                       "shape %d, %s, plan %d", i, r.v->name, number);
           else
-            cr_assert(bounds.lowest <= bounds.kinds[kind] && bounds.kinds[kind] < sgemm__bound_limit(&above, &q),
+            cr_assert(sgemm__bound_of(t, own, &q) < sgemm__bound_limit(&above, &q) &&
+                          (sgemm__summed_parts(&plan) == 1 || sgemm__may_be_summed(above.limit, &r, &q)) &&
+                          (plan.cluster_k == 1 || sgemm__may_be_clustered(above.limit, &r, &q, &sgemm__h200)),
                       "shape %d, %s, plan %d", i, r.v->name, number);
-          cr_assert(sgemm__may_take_less(sgemm__without_power(above.cost, q.power), &plan, &r, &q, &sgemm__h200),
-                    "shape %d, %s, plan %d", i, r.v->name, number);
+          cr_assert(sgemm__may_take_less(above.limit, &plan, &r, &q, &sgemm__h200), "shape %d, %s, plan %d", i,
+                    r.v->name, number);
           if (cost < lowest)
             lowest = cost;
         }

@@ -24,26 +24,17 @@ sgemm_plan sgemm_variant_plan(sgemm_variant variant, const sgemm_params *p) {
   return plan;
 }
 
-/* The selection for a workspace of a known size. */
-static inline sgemm_plan sgemm__select_plan(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
-  const sgemm__problem q = sgemm__problem_of(p, device, &sgemm__h200);
-  const sgemm__best strict = sgemm__select_strict(p, stage, device, &q);
-  sgemm__best best = strict;
+sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
+  sgemm__problem q;
+  sgemm__best strict, best;
+  sgemm__set_problem(&q, p, device, &sgemm__h200);
+  strict = sgemm__select_strict(p, stage, device, &q);
+  best = strict;
   if (stage == SGEMM_STAGE_ANY)
     sgemm__consider_tensor(p, device, &q, &best);
   if (best.plan.tensor != SGEMM_TENSOR_VARIANT_NONE)
     sgemm__set_fallback(&best.plan, &strict, p, device, &q);
   return best.plan;
-}
-
-sgemm_plan sgemm_select(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device) {
-  sgemm_params unlimited;
-  if (p->workspace_bytes == SGEMM_WORKSPACE_AUTO) { /* the plan decides how much is allocated */
-    unlimited = *p;
-    unlimited.workspace_bytes = INT64_MAX;
-    p = &unlimited;
-  }
-  return sgemm__select_plan(p, stage, device);
 }
 
 int64_t sgemm_plan_workspace(const sgemm_plan *plan, const sgemm_params *p) {

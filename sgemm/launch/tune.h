@@ -23,19 +23,15 @@ static void sgemm__close_timer(sgemm__timer *timer);
 int sgemm_candidates(const sgemm_params *p, const sgemm_device *device, sgemm_plan *plans, double *microseconds,
                      int capacity) {
   sgemm__ranking ranking = {plans, microseconds, 0, capacity};
-  sgemm_params with = *p;
+  const sgemm_plan selected = sgemm_select(p, SGEMM_STAGE_ANY, device);
   sgemm__problem q;
-  sgemm_plan selected;
-  if (with.workspace_bytes == SGEMM_WORKSPACE_AUTO)
-    with.workspace_bytes = INT64_MAX;
-  selected = sgemm__select_plan(&with, SGEMM_STAGE_ANY, device);
   if (selected.variant == SGEMM_VARIANT_NONE || capacity < 1)
     return 0;
-  q = sgemm__problem_of(&with, device, &sgemm__h200);
-  sgemm__rank(&selected, sgemm_plan_estimate(&selected, &with, device), &ranking);
-  sgemm__rank_strict(sgemm__is_preferred(sgemm__tile_sizes_of(selected.variant), &q, device->code_arch), &with, device,
-                     &q, &ranking);
-  sgemm__rank_tensor(&with, device, &q, &ranking);
+  sgemm__set_problem(&q, p, device, &sgemm__h200);
+  sgemm__rank(&selected, sgemm_plan_estimate(&selected, p, device), &ranking);
+  sgemm__rank_strict(sgemm__is_preferred(sgemm__tile_sizes_of(selected.variant), &q, device->code_arch), p, device, &q,
+                     &ranking);
+  sgemm__rank_tensor(p, device, &q, &ranking);
   return ranking.count;
 }
 

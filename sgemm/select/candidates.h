@@ -36,8 +36,8 @@ static inline void sgemm__rank_variant(sgemm_variant variant, const sgemm_params
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
   while (sgemm__next_plan(&number, SGEMM__PLAN_NUMBERS, &r, q, &plan)) {
-    sgemm__decide_repack(&plan, &q->args, p->workspace_bytes);
-    if (sgemm__fits_workspace(&plan, p, &q->args))
+    sgemm__decide_repack(&plan, &q->args, q->workspace_bytes);
+    if (sgemm__fits_workspace(&plan, p, q))
       sgemm__rank(&plan, sgemm__cost(&plan, &r, q, &sgemm__h200) / device->clock_mhz, ranking);
   }
 }
@@ -68,7 +68,7 @@ static inline void sgemm__rank_tensor(const sgemm_params *p, const sgemm_device 
       sgemm_plan plan = sgemm__plain_plan(strict.plan.variant);
       plan.tensor = (sgemm_tensor_variant)i;
       plan.split_k = split_k;
-      if (!sgemm__fits_workspace(&plan, p, &q->args))
+      if (!sgemm__fits_workspace(&plan, p, q))
         continue;
       sgemm__set_fallback(&plan, &strict, p, device, q);
       sgemm__rank(&plan, sgemm__tensor_cost(&plan, p, device, q) / device->clock_mhz, ranking);

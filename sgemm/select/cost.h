@@ -50,6 +50,14 @@ static inline int sgemm__serial_limit(const sgemm__args *args, const sgemm_devic
    SMs together then load at most 15 rows a nanosecond (docs/notebook/selection.md, "Serial split-K"). */
 static inline int sgemm__is_narrow(double extent, int state) { return extent < 32.0 && state == 0; }
 
+/* What lower bounds need of a way to divide k: the least of all plans that divide it so. */
+typedef struct sgemm__division {
+  double more;            /* clocks of every plan of such variants beyond q->fixed[0] */
+  double sum, sum_result; /* clocks of plans that divide k: those of the sums and `more`; for each result of a tile */
+  double part;            /* part of a tile's k in a block */
+  double starts;          /* 1 if an SM starts each block; 0 if blocks are persistent */
+} sgemm__division;
+
 /* What the estimate needs of params and device, computed once for all plans. Doubles are accurate enough. */
 typedef struct sgemm__problem {
   sgemm__args args;
@@ -57,22 +65,26 @@ typedef struct sgemm__problem {
   double tiles_m[SGEMM__LOG2_COUNT]; /* tiles in a column of C, for each logarithm of BM */
   double tiles_n[SGEMM__LOG2_COUNT]; /* tiles in a row of C, for each logarithm of BN */
   double steps[SGEMM__LOG2_COUNT];   /* k-steps of a tile, for each logarithm of BK */
+  double whole_k[SGEMM__LOG2_COUNT]; /* k of these steps */
+  double load_m[SGEMM__LOG2_COUNT];  /* elements of B that all tiles of C load for each k, for each logarithm of BM */
+  double load_n[SGEMM__LOG2_COUNT];  /* elements of A, for each logarithm of BN */
   double lines_a, lines_b;           /* L1 lines for each k of A and of B: see sgemm__lines() */
-  int c_vectors;         /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
-  int a_state, b_state;  /* states of the operands */
-  double pack_a, pack_b; /* elements of A, and of B, that packing writes */
-  double fixed[2];       /* clocks of every plan besides those of SMs and memory, at least: without tma, and with it;
+  int c_vectors;           /* 1: ldc is a multiple of 4, so that rows of C can start at multiples of 16 bytes */
+  int a_state, b_state;    /* states of the operands */
+  double pack_a, pack_b;   /* elements of A, and of B, that packing writes */
+  double fixed[2];         /* clocks of every plan besides those of SMs and memory, at least: without tma, and with it;
                             SGEMM__COST_INFINITY where a plan of tma has to pack an operand without workspace */
-  double sms, per_sm;    /* SMs of the device; 1 / sms */
-  double idle, gpcs;     /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
-  int has_workspace;     /* 1: the call has workspace, so that a second kernel can sum partial results */
-  int cluster_limit;     /* blocks of a cluster that the device runs, at most */
-  int serial_limit;      /* launches of serial split-K, at most */
-  double narrow;         /* clocks of an SM for each k of a tile of tma, for the rows of narrow boxes; 0 without them */
-  int must_pack;         /* 1: a plan of tma or clustered has to pack an operand */
-  double per_cluster;    /* 1 / cluster_limit */
-  double lane;           /* 128 over the FMA lanes of an SM */
-  double dram_byte;      /* clocks for each DRAM byte at the nominal bandwidth */
+  double sms, per_sm;      /* SMs of the device; 1 / sms */
+  double idle, gpcs;       /* SMs that have no place in clusters of more than 2 blocks; GPCs of the others */
+  int64_t workspace_bytes; /* bytes of workspace; INT64_MAX if the plan decides how many are allocated */
+  int has_workspace;       /* 1: the call has workspace, so that a second kernel can sum partial results */
+  int cluster_limit;       /* blocks of a cluster that the device runs, at most */
+  int serial_limit;        /* launches of serial split-K, at most */
+  double narrow;      /* clocks of an SM for each k of a tile of tma, for the rows of narrow boxes; 0 without them */
+  int must_pack;      /* 1: a plan of tma or clustered has to pack an operand */
+  double per_cluster; /* 1 / cluster_limit */
+  double lane;        /* 128 over the FMA lanes of an SM */
+  double dram_byte;   /* clocks for each DRAM byte at the nominal bandwidth */
   double bytes, dram; /* sgemm_min_bytes() of the call, and the clocks that DRAM needs for them; 0 if the L2 has them */
   double dram2;       /* dram squared */
   double l2;          /* bytes of the L2 */
@@ -84,6 +96,7 @@ typedef struct sgemm__problem {
   double
       second[2]; /* clocks of the second kernel of split-K, and of stream-K; SGEMM__COST_INFINITY without workspace */
   double per_k;  /* 1 / k; 1 if k is 0 */
+  sgemm__division divisions[SGEMM__DIVISIONS]; /* for lower bounds */
 } sgemm__problem;
 
 /* Clocks of packing `elements` elements in a launch of its own: each is 4 bytes read and 4 bytes written. */
@@ -97,61 +110,93 @@ static inline double sgemm__lines(int state, int64_t ld) {
   return (1.0 + ((state & SGEMM__K_MAJOR) ? 1.0 : sgemm__smaller((double)ld, 32.0))) / 32.0;
 }
 
+/* Partitions of a split-K plan that the selection considers, at most. */
+enum { SGEMM__SPLIT_K_LIMIT = 128 };
+
+/* The divisions of a problem whose other fields are set. Divided k has two parts at least. */
+static inline void sgemm__set_divisions(sgemm__problem *q, const sgemm__calibration *c) {
+  const double tma = q->fixed[1] - q->fixed[0], split = q->second[0] + 2.0 * q->partition;
+  const double clusters = c->cluster + 2.0 * c->cluster_block, split_part = 1.0 / (double)SGEMM__SPLIT_K_LIMIT;
+  const sgemm__division by_clusters = {0.0, clusters, c->cluster_result, q->per_cluster, 1.0};
+  const sgemm__division by_either = {0.0, sgemm__smaller(split, clusters), 0.0,
+                                     sgemm__smaller(split_part, q->per_cluster), 1.0};
+  const sgemm__division all[SGEMM__DIVISIONS] = {
+      {0.0, SGEMM__COST_INFINITY, 0.0, 1.0, 1.0},
+      {0.0, split, 0.0, split_part, 1.0},
+      by_clusters,
+      q->has_workspace ? by_either : by_clusters,
+      {tma, tma + q->second[1], 2.0 * q->tile_result, 0.0, 0.0},
+      {tma, tma + clusters, c->cluster_result, q->per_cluster, 1.0},
+  };
+  memcpy(q->divisions, all, sizeof all);
+}
+
+/* Sets a problem in place: as a struct that is returned, gcc would copy it. */
+static inline void sgemm__set_problem(sgemm__problem *q, const sgemm_params *p, const sgemm_device *device,
+                                      const sgemm__calibration *c) {
+  const sgemm__args *a = &q->args;
+  double size = 1.0, per_size = 1.0;
+  int i, packs_a, packs_b;
+  double must_pack; /* elements that a plan of tma has to pack: of operands that tensor maps cannot describe */
+  sgemm__set_args(&q->args, p);
+  q->m = (double)a->m;
+  q->n = (double)a->n;
+  q->k = (double)a->k;
+  q->batch = (double)a->batch;
+  for (i = 0; i < SGEMM__LOG2_COUNT; i++, size *= 2.0, per_size *= 0.5) {
+    q->tiles_m[i] = sgemm__ceil(q->m * per_size);
+    q->tiles_n[i] = sgemm__ceil(q->n * per_size);
+    q->steps[i] = sgemm__ceil(q->k * per_size);
+    q->whole_k[i] = sgemm__larger(q->k, q->steps[i] * size);
+    q->load_m[i] = q->n * q->tiles_m[i];
+    q->load_n[i] = q->m * q->tiles_n[i];
+  }
+  q->a_state = (!a->trans_a || a->lda == 1 ? SGEMM__K_MAJOR : 0) + (a->lda % 4 != 0 ? SGEMM__UNALIGNED : 0);
+  q->b_state = (a->trans_b || a->ldb == 1 ? SGEMM__K_MAJOR : 0) + (a->ldb % 4 != 0 ? SGEMM__UNALIGNED : 0);
+  q->lines_a = sgemm__lines(q->a_state, a->lda);
+  q->lines_b = sgemm__lines(q->b_state, a->ldb);
+  q->c_vectors = a->ldc % 4 == 0;
+  q->sms = device->multiprocessors;
+  q->per_sm = 1.0 / q->sms;
+  q->idle = (double)(int)(q->sms / SGEMM__COST_CLUSTER_IDLE);
+  q->gpcs = (q->sms - q->idle) / SGEMM__COST_GPC_SMS;
+  q->workspace_bytes = p->workspace_bytes == SGEMM_WORKSPACE_AUTO ? INT64_MAX : p->workspace_bytes;
+  q->has_workspace = q->workspace_bytes > 0;
+  q->cluster_limit = sgemm__cluster_limit(device);
+  q->serial_limit = sgemm__serial_limit(a, device);
+  q->per_cluster = 1.0 / q->cluster_limit;
+  q->lane = 128.0 / device->lanes;
+  q->dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
+  q->bytes = sgemm_min_bytes(a->m, a->n, a->k, a->beta) * q->batch;
+  q->l2 = (double)device->l2_bytes;
+  q->dram = q->bytes < SGEMM__COST_L2_FULL * q->l2 ? 0.0 : q->bytes * q->dram_byte / c->bandwidth_share;
+  q->dram2 = q->dram * q->dram;
+  q->share = q->batch * q->per_sm;
+  q->power = q->m * q->n * q->k * q->share / 128.0 * q->lane + SGEMM__COST_POWER_DRAM * q->bytes * q->dram_byte;
+  q->partition = 8.0 * q->m * q->n * q->share / c->partial_bytes;
+  q->serial = c->serial + q->partition;
+  q->tile_result = 8.0 * q->per_sm / c->stream_bytes;
+  q->pack_a = q->m * q->k * (double)sgemm__matrix_count(a->batch, a->stride_a);
+  q->pack_b = q->n * q->k * (double)sgemm__matrix_count(a->batch, a->stride_b);
+  packs_a = sgemm__must_repack(a, 0);
+  packs_b = sgemm__must_repack(a, 1);
+  must_pack = (packs_a ? q->pack_a : 0.0) + (packs_b ? q->pack_b : 0.0);
+  q->must_pack = packs_a || packs_b; /* also without elements */
+  q->narrow = c->narrow_row * (sgemm__is_narrow(q->m, q->a_state) + sgemm__is_narrow(q->n, q->b_state));
+  q->fixed[0] = c->launch;
+  q->fixed[1] = must_pack > 0.0 && !q->has_workspace
+                    ? SGEMM__COST_INFINITY
+                    : c->launch + c->persistent + sgemm__pack_cost(must_pack, q->dram_byte, c);
+  q->second[0] = q->has_workspace ? c->split_k : SGEMM__COST_INFINITY;
+  q->second[1] = q->has_workspace ? c->stream_k : SGEMM__COST_INFINITY;
+  q->per_k = 1.0 / sgemm__larger(q->k, 1.0);
+  sgemm__set_divisions(q, c);
+}
+
 static inline sgemm__problem sgemm__problem_of(const sgemm_params *p, const sgemm_device *device,
                                                const sgemm__calibration *c) {
   sgemm__problem q;
-  const sgemm__args *a = &q.args;
-  double per_size = 1.0;
-  int i, packs_a, packs_b;
-  double must_pack; /* elements that a plan of tma has to pack: of operands that tensor maps cannot describe */
-  q.args = sgemm__args_of(p);
-  q.m = (double)a->m;
-  q.n = (double)a->n;
-  q.k = (double)a->k;
-  q.batch = (double)a->batch;
-  for (i = 0; i < SGEMM__LOG2_COUNT; i++, per_size *= 0.5) {
-    q.tiles_m[i] = sgemm__ceil(q.m * per_size);
-    q.tiles_n[i] = sgemm__ceil(q.n * per_size);
-    q.steps[i] = sgemm__ceil(q.k * per_size);
-  }
-  q.a_state = (!a->trans_a || a->lda == 1 ? SGEMM__K_MAJOR : 0) + (a->lda % 4 != 0 ? SGEMM__UNALIGNED : 0);
-  q.b_state = (a->trans_b || a->ldb == 1 ? SGEMM__K_MAJOR : 0) + (a->ldb % 4 != 0 ? SGEMM__UNALIGNED : 0);
-  q.lines_a = sgemm__lines(q.a_state, a->lda);
-  q.lines_b = sgemm__lines(q.b_state, a->ldb);
-  q.c_vectors = a->ldc % 4 == 0;
-  q.sms = device->multiprocessors;
-  q.per_sm = 1.0 / q.sms;
-  q.idle = (double)(int)(q.sms / SGEMM__COST_CLUSTER_IDLE);
-  q.gpcs = (q.sms - q.idle) / SGEMM__COST_GPC_SMS;
-  q.has_workspace = p->workspace_bytes > 0;
-  q.cluster_limit = sgemm__cluster_limit(device);
-  q.serial_limit = sgemm__serial_limit(a, device);
-  q.per_cluster = 1.0 / q.cluster_limit;
-  q.lane = 128.0 / device->lanes;
-  q.dram_byte = 1e-3 / device->bandwidth_gbs * device->clock_mhz;
-  q.bytes = sgemm_min_bytes(a->m, a->n, a->k, a->beta) * q.batch;
-  q.l2 = (double)device->l2_bytes;
-  q.dram = q.bytes < SGEMM__COST_L2_FULL * q.l2 ? 0.0 : q.bytes * q.dram_byte / c->bandwidth_share;
-  q.dram2 = q.dram * q.dram;
-  q.share = q.batch * q.per_sm;
-  q.power = q.m * q.n * q.k * q.share / 128.0 * q.lane + SGEMM__COST_POWER_DRAM * q.bytes * q.dram_byte;
-  q.partition = 8.0 * q.m * q.n * q.share / c->partial_bytes;
-  q.serial = c->serial + q.partition;
-  q.tile_result = 8.0 * q.per_sm / c->stream_bytes;
-  q.pack_a = q.m * q.k * (double)sgemm__matrix_count(a->batch, a->stride_a);
-  q.pack_b = q.n * q.k * (double)sgemm__matrix_count(a->batch, a->stride_b);
-  packs_a = sgemm__must_repack(a, 0);
-  packs_b = sgemm__must_repack(a, 1);
-  must_pack = (packs_a ? q.pack_a : 0.0) + (packs_b ? q.pack_b : 0.0);
-  q.must_pack = packs_a || packs_b; /* also without elements */
-  q.narrow = c->narrow_row * (sgemm__is_narrow(q.m, q.a_state) + sgemm__is_narrow(q.n, q.b_state));
-  q.fixed[0] = c->launch;
-  q.fixed[1] = must_pack > 0.0 && !q.has_workspace
-                   ? SGEMM__COST_INFINITY
-                   : c->launch + c->persistent + sgemm__pack_cost(must_pack, q.dram_byte, c);
-  q.second[0] = q.has_workspace ? c->split_k : SGEMM__COST_INFINITY;
-  q.second[1] = q.has_workspace ? c->stream_k : SGEMM__COST_INFINITY;
-  q.per_k = 1.0 / sgemm__larger(q.k, 1.0);
+  sgemm__set_problem(&q, p, device, c);
   return q;
 }
 
@@ -188,9 +233,6 @@ typedef struct sgemm__candidate {
   double serial_apply; /* the same for serial split-K, whose kernels never do; 0 without an epilogue */
   double fixed;        /* clocks of every plan besides those of SMs and memory, at least: see sgemm__problem */
 } sgemm__candidate;
-
-/* Partitions of a split-K plan that the selection considers, at most. */
-enum { SGEMM__SPLIT_K_LIMIT = 128 };
 
 /* SGEMM__CAN_SPLIT_K() of a variant. */
 static inline int sgemm__can_split_k(const sgemm_variant_info *v) {
@@ -232,11 +274,6 @@ static inline double sgemm__step_bytes(const sgemm_variant_info *v, const sgemm_
   return 4.0 * (sgemm__larger(extent, row ? ld_b : ld_a) + (row ? ld_a : ld_b));
 }
 
-/* The k that a block loads and multiplies if no others divide the k-steps of its tile. */
-static inline double sgemm__loaded_k(double steps, const sgemm__tile_sizes *t, const sgemm__problem *q) {
-  return sgemm__larger(q->k, steps * t->step_k);
-}
-
 /* Clocks of an SM full of blocks for each k of a tile. Where lanes divide k, the L1 limits: the rate is that of loads
    which touch a line for each k. */
 static inline double sgemm__per_k(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
@@ -246,9 +283,9 @@ static inline double sgemm__per_k(const sgemm__tile_sizes *t, const sgemm__varia
 }
 
 /* Clocks of the loads of all tiles for each k, while all SMs load. At an edge a tile loads the rows that exist. */
-static inline double sgemm__load(double tiles_m, double tiles_n, const sgemm__variant_calibration *own,
+static inline double sgemm__load(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                  const sgemm__problem *q) {
-  return 4.0 * (q->m * tiles_n + q->n * tiles_m) * q->share * own->byte_clocks * own->load_a[q->a_state] *
+  return 4.0 * (q->load_n[t->log_n] + q->load_m[t->log_m]) * q->share * own->byte_clocks * own->load_a[q->a_state] *
          own->load_b[q->b_state];
 }
 
@@ -274,74 +311,49 @@ static inline double sgemm__without_power(double cost, double power) {
   return longer >= power ? longer : (cost - power) / SGEMM__COST_SMALLER_BOUND;
 }
 
-/* Kinds of plans without serial split-K: no blocks divide k; a second kernel sums what blocks compute, in split-K or
-   stream-K; a cluster does. The numbers of the plans of a kind follow each other: see sgemm__numbered_plan(). */
-enum { SGEMM__WHOLE_K, SGEMM__SUMMED_K, SGEMM__CLUSTER_K, SGEMM__PLAN_KINDS };
-
 /* Blocks of the clusters in plans with clusters and serial split-K that the selection considers. */
 enum { SGEMM__SERIAL_CLUSTER = 4 };
-
-/* Lower bounds of the times of a variant's plans, without the power bound: squares of the clocks beyond q->fixed[0].
-   Square roots of sums of squares would take more time than the sums. */
-typedef struct sgemm__bounds {
-  double kinds[SGEMM__PLAN_KINDS]; /* bound of each kind of plans */
-  double lowest;                   /* the lowest of them */
-} sgemm__bounds;
 
 /* What the bounds of all plans need of a variant: tiles for each SM, and fields of sgemm__candidate. */
 typedef struct sgemm__tile_work {
   double on_sm, tile, arrival, wave, memory2;
 } sgemm__tile_work;
 
-/* The bound of plans whose blocks divide k. The SM time is at least that of all SMs busy all the time, and that of one
-   block. sum: clocks of the sums, at least; part: part of a tile's k in a block, at least; block: clocks of a block
-   besides its k. The square is that of sum + sqrt(x), which is at least x + sum * (sum + 2 * busy), because x contains
-   the square of busy. */
+/* The bound of plans whose blocks divide k: see sgemm__bound_of(). The SM time is at least that of all SMs busy all the
+   time, and that of one block. sum: clocks of the sums, at least; part: part of a tile's k in a block, at least; block:
+   clocks of a block besides its k. The square of sum + sqrt(busy * busy + x) is at least that of sum + busy, and x. */
 static inline double sgemm__divided_bound(double sum, double part, double block, const sgemm__tile_work *w) {
-  const double busy = sgemm__larger((w->tile + 2.0 * block) * w->on_sm, w->tile * part + block);
+  const double busy = sgemm__larger((w->tile + 2.0 * block) * w->on_sm, w->tile * part + block) + sum;
   const double wait = w->arrival * part + w->wave;
-  return busy * busy + wait * wait + w->memory2 + sum * (sum + 2.0 * busy);
+  return busy * busy + wait * wait + w->memory2;
 }
 
 /* The work of a variant's tiles. */
 static inline sgemm__tile_work sgemm__tile_work_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                                    const sgemm__problem *q) {
-  const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], steps = q->steps[t->log_k];
-  const double k = sgemm__loaded_k(steps, t, q), loads = sgemm__load(tiles_m, tiles_n, own, q) * k;
+  const double k = q->whole_k[t->log_whole], loads = sgemm__load(t, own, q) * k;
   sgemm__tile_work w;
-  w.on_sm = tiles_m * tiles_n * q->share;
+  w.on_sm = q->tiles_m[t->log_m] * q->tiles_n[t->log_n] * q->share;
   w.tile = sgemm__per_k(t, own, q) * k;
-  w.arrival = sgemm__larger(w.tile, steps * own->step);
+  w.arrival = sgemm__larger(w.tile, q->steps[t->log_k] * own->step);
   w.wave = own->wave;
   w.memory2 = loads * loads + q->dram2;
   return w;
 }
 
-/* The bounds of a variant. Without divided k, the SM time is at least that of the SM with the most tiles. The bounds
-   cost less to compute than sgemm__candidate_of() and spare the candidates of most variants. */
-static inline sgemm__bounds sgemm__bounds_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
-                                             const sgemm__problem *q, const sgemm__calibration *c) {
+/* A lower bound of the times of a variant's plans without serial split-K, and without the power bound: the square of
+   the clocks beyond q->fixed[0]. Square roots of sums of squares would take more time than the sums. Without divided k
+   the SM time is at least that of the SM with the most tiles. The bound costs less to compute than
+   sgemm__candidate_of() and spares the candidates of most variants. */
+static inline double sgemm__bound_of(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
+                                     const sgemm__problem *q) {
   const sgemm__tile_work w = sgemm__tile_work_of(t, own, q);
-  const double more = q->fixed[t->uses_tma] - q->fixed[0], part = t->block_k * q->per_k;
-  const double work = (w.tile + own->block) * sgemm__ceil(w.on_sm), wait = w.arrival + w.wave + more;
-  sgemm__bounds b;
-  b.kinds[SGEMM__WHOLE_K] = b.lowest = work * work + wait * wait + w.memory2;
-  b.kinds[SGEMM__SUMMED_K] = b.kinds[SGEMM__CLUSTER_K] = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY;
-  if (q->k < 2.0 * t->block_k)
-    return b;
-  if (t->can_split_k) {
-    const double sum = more + q->second[t->uses_tma] + 2.0 * sgemm__partial_cost(t, q);
-    const double least = t->uses_tma ? 0.0 : sgemm__larger(1.0 / (double)SGEMM__SPLIT_K_LIMIT, part);
-    b.kinds[SGEMM__SUMMED_K] = sgemm__divided_bound(sum, least, t->uses_tma ? 0.0 : own->block, &w);
-    b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__SUMMED_K]);
-  }
-  if (t->cluster_split_k) {
-    const double sum = more + sgemm__cluster_cost(t, c) + 2.0 * c->cluster_block;
-    const double least = sgemm__larger(q->per_cluster, part);
-    b.kinds[SGEMM__CLUSTER_K] = sgemm__divided_bound(sum, least, own->block, &w);
-    b.lowest = sgemm__smaller(b.lowest, b.kinds[SGEMM__CLUSTER_K]);
-  }
-  return b;
+  const double part = t->block_k * q->per_k;
+  const sgemm__division *d = &q->divisions[part > 0.5 ? (int)SGEMM__UNDIVIDED : t->division];
+  const double busy = (w.tile + own->block) * sgemm__ceil(w.on_sm) + d->more, wait = w.arrival + w.wave;
+  return sgemm__smaller(busy * busy + wait * wait + w.memory2,
+                        sgemm__divided_bound(d->sum + d->sum_result * t->results, sgemm__larger(d->part, part),
+                                             d->starts * own->block, &w));
 }
 
 /* 1 if two launches of a variant with serial split-K, or more, fill a wave at most. */
@@ -349,7 +361,7 @@ static inline int sgemm__has_serial(const sgemm__tile_sizes *t, const sgemm__pro
   return t->serial_slots > 0.0 && 2.0 * q->tiles_m[t->log_m] * q->tiles_n[t->log_n] * q->share <= t->serial_slots;
 }
 
-/* The bound of a variant's plans with serial split-K. */
+/* The same bound of a variant's plans with serial split-K. */
 static inline double sgemm__serial_bound(const sgemm__tile_sizes *t, const sgemm__variant_calibration *own,
                                          const sgemm__problem *q) {
   const sgemm__tile_work w = sgemm__tile_work_of(t, own, q);
@@ -362,7 +374,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
   const sgemm_variant_info *v = sgemm__variant_get(variant);
   const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
   const double tiles_m = q->tiles_m[t->log_m], tiles_n = q->tiles_n[t->log_n], results = q->m * q->n * q->batch;
-  const double steps = q->steps[t->log_k], k = sgemm__loaded_k(steps, t, q);
+  const double steps = q->steps[t->log_k], k = q->whole_k[t->log_whole];
   const double read_bytes = v->uses_tma ? c->read_bytes_tma : c->read_bytes;
   sgemm__candidate r;
   r.v = v;
@@ -381,7 +393,7 @@ static inline sgemm__candidate sgemm__candidate_of(sgemm_variant variant, const 
              (v->BN == 1 && q->n > 1.0 ? c->scattered_c * v->BM / 32.0 : 0.0) +
              (q->args.beta != 0.0f ? 4.0 * results / (r.tiles * read_bytes) : 0.0);
   r.step_bytes = sgemm__step_bytes(v, q);
-  r.load = sgemm__load(tiles_m, tiles_n, own, q) * r.step_bytes / t->bytes;
+  r.load = sgemm__load(t, own, q) * r.step_bytes / t->bytes;
   if (v->uses_tma)
     r.load += r.tiles * q->per_sm * q->narrow;
   r.memory2 = r.load * k * (r.load * k) + q->dram2;
@@ -411,7 +423,7 @@ static inline int sgemm__summed_parts(const sgemm_plan *plan) {
 
 /* Blocks that divide the k of a tile, without stream-K. */
 static inline double sgemm__parts_of_tile(const sgemm_plan *plan) {
-  return (double)plan->cluster_k * plan->split_k * plan->serial_k;
+  return (double)((int64_t)plan->cluster_k * plan->split_k * plan->serial_k);
 }
 
 /* Clocks that a split of k and the epilogue cost: the sums over a cluster, the second kernel, and further launches. The
@@ -443,14 +455,33 @@ static inline int sgemm__may_take_less(double limit, const sgemm_plan *plan, con
   return left > 0.0 && !(work * work + wait * wait + r->memory2 >= left * left); /* NaN if there are no results */
 }
 
-/* 1 if a plan with serial split-K may take less than `limit` clocks, without the power bound: with one further launch,
-   and with as many of them dividing k as the limit has time for. */
+/* 1 if a plan whose blocks divide k may take less than `limit` clocks, without the power bound. sum: clocks of the
+   sums, at least; part: part of a tile's k in a block, at least; block: clocks of a block besides its k. */
+static inline int sgemm__may_divide(double limit, double sum, double part, double block, const sgemm__candidate *r,
+                                    const sgemm__problem *q) {
+  const double mean = r->tiles * q->per_sm, left = limit - r->fixed - sum;
+  const double work = sgemm__larger((r->tile + 2.0 * block) * mean, r->tile * part + block);
+  const double wait = r->arrival * part + r->wave;
+  return left > 0.0 && !(work * work + wait * wait + r->memory2 >= left * left);
+}
+
+/* The same for the plans of a kind: with split-K or stream-K; with a cluster for each tile; with serial split-K, with
+   one further launch, and with as many of them dividing k as the limit has time for. */
+static inline int sgemm__may_be_summed(double limit, const sgemm__candidate *r, const sgemm__problem *q) {
+  const int tma = r->v->uses_tma; /* stream-K: the blocks are persistent, a unit may have any part of k */
+  const double part = tma ? 0.0 : 1.0 / sgemm__smaller(r->slots, r->most_parts), block = tma ? 0.0 : r->block;
+  return q->has_workspace && sgemm__can_split_k(r->v) &&
+         sgemm__may_divide(limit, q->second[tma] + 2.0 * r->partial, part, block, r, q);
+}
+static inline int sgemm__may_be_clustered(double limit, const sgemm__candidate *r, const sgemm__problem *q,
+                                          const sgemm__calibration *c) {
+  return r->most_blocks >= 2.0 && sgemm__may_divide(limit, r->cluster + 2.0 * c->cluster_block + r->apply,
+                                                    1.0 / r->most_blocks, r->block + r->tile_c, r, q);
+}
 static inline int sgemm__may_be_serial(double limit, const sgemm__candidate *r, const sgemm__problem *q) {
   const double left = limit - r->fixed, launches = sgemm__smaller(1.0 + left / q->serial, q->serial_limit);
-  const double parts = launches * (r->v->cluster_split_k ? (int)SGEMM__SERIAL_CLUSTER : 1), part = r->tile / parts;
-  const double work = sgemm__larger(r->tiles * r->tile * q->per_sm, part), wait = r->arrival / parts + r->wave;
-  const double least = left - q->serial;
-  return least > 0.0 && !(work * work + wait * wait + r->memory2 >= least * least);
+  const double parts = launches * (r->v->cluster_split_k ? (int)SGEMM__SERIAL_CLUSTER : 1);
+  return sgemm__may_divide(limit, q->serial, 1.0 / parts, 0.0, r, q);
 }
 
 /* How a plan's blocks fill the device. */

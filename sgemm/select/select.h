@@ -10,7 +10,7 @@ static inline int sgemm__in_production(const sgemm_variant_info *v, int code_arc
 /* 1 if the selection for SGEMM_STAGE_ANY prefers the variant for the call on the device: C has not too many rows or
    columns for it. Before sm_80 there is no cp.async, and a pipeline waits for each load. */
 static inline int sgemm__is_preferred(const sgemm__tile_sizes *t, const sgemm__problem *q, int code_arch) {
-  return q->m <= t->most_m && q->n <= t->most_n && code_arch <= t->last_arch && (code_arch >= 80 || t->bufs < 3);
+  return code_arch <= t->last_arch && code_arch >= t->first_arch && q->m <= t->most_m && q->n <= t->most_n;
 }
 
 /* 1 if the device can run the variant. A variant that is not compiled has no code: the caller reports that later, as
@@ -85,19 +85,20 @@ static inline sgemm_plan sgemm__plain_plan(sgemm_variant variant) {
 typedef struct sgemm__best {
   sgemm_plan plan;
   double cost;
+  double limit; /* of a strict plan: sgemm__without_power(cost), which the times of better plans are below */
 } sgemm__best;
 
-/* 1 if the plan fits into p's workspace. INT64_MAX bytes are too many for any. */
-static inline int sgemm__fits_workspace(const sgemm_plan *plan, const sgemm_params *p, const sgemm__args *args) {
-  const int64_t bytes = sgemm__plan_bytes(plan, p, args);
-  return bytes != INT64_MAX && bytes <= p->workspace_bytes;
+/* 1 if the plan fits into the workspace. INT64_MAX bytes are too many for any. */
+static inline int sgemm__fits_workspace(const sgemm_plan *plan, const sgemm_params *p, const sgemm__problem *q) {
+  const int64_t bytes = sgemm__plan_bytes(plan, p, &q->args);
+  return bytes != INT64_MAX && bytes <= q->workspace_bytes;
 }
 
 /* Makes a plan the best candidate if its estimated time is below the best one's and it fits into the workspace. */
 static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate *r, const sgemm_params *p,
                                         const sgemm__problem *q, sgemm__best *best) {
   double cost;
-  if (!sgemm__may_take_less(sgemm__without_power(best->cost, q->power), plan, r, q, &sgemm__h200))
+  if (!sgemm__may_take_less(best->limit, plan, r, q, &sgemm__h200))
     return;
   /* The estimate assumes an unlimited workspace for repacking B, even if the plan then runs without it. So a smaller
      workspace cannot lower an estimate, and with exactly the bytes of sgemm_workspace_query() the selection finds the
@@ -107,10 +108,11 @@ static inline void sgemm__consider_plan(sgemm_plan *plan, const sgemm__candidate
   cost = sgemm__cost_below(best->cost, plan, r, q, &sgemm__h200);
   if (cost < best->cost) {
     if (r->v->uses_tma)
-      sgemm__decide_repack(plan, &q->args, p->workspace_bytes);
-    if (sgemm__fits_workspace(plan, p, &q->args)) {
+      sgemm__decide_repack(plan, &q->args, q->workspace_bytes);
+    if (sgemm__fits_workspace(plan, p, q)) {
       best->plan = *plan;
       best->cost = cost;
+      best->limit = sgemm__without_power(cost, q->power);
     }
   }
 }
@@ -128,14 +130,15 @@ static inline int sgemm__set_serial_k(double waves, const sgemm__candidate *r, c
 /* The plans of a variant that the selection considers, by numbers. 0: k is not divided. 1 to 4: split-K with as many
    partitions as fill a wave, three quarters, a half or a third of it, or with fewer where k has less than
    sgemm__min_block_k() for each (docs/notebook/selection.md, "Parts of a wave"); stream-K with a block for each slot,
-   or with equally many units for each tile. 5 to 11: a cluster for each tile, without partitions
-   (docs/notebook/selection.md, "Clusters of 16"). From 12 on: serial split-K with as many launches as fill a wave,
-   three quarters or a half of it, with one block or a cluster for each tile (docs/notebook/selection.md, "Serial
-   split-K"). Returns 1 and sets the plan's fields, 0 if there is no plan of this number. */
-enum { SGEMM__SPLIT_NUMBERS = 4, SGEMM__SERIAL_NUMBER = 12, SGEMM__PLAN_NUMBERS = 18 };
+   or with equally many units for each tile. 5 to 11: a cluster for each tile, without partitions, the largest first:
+   where clusters help, its estimate is often the lowest (docs/notebook/selection.md, "Clusters of 16"). From 12 on:
+   serial split-K with as many launches as fill a wave, three quarters or a half of it, with one block or a cluster for
+   each tile (docs/notebook/selection.md, "Serial split-K"). Returns 1 and sets the plan's fields, 0 if there is no plan
+   of this number. */
+enum { SGEMM__SPLIT_NUMBERS = 4, SGEMM__CLUSTER_NUMBER = 5, SGEMM__SERIAL_NUMBER = 12, SGEMM__PLAN_NUMBERS = 18 };
 static inline int sgemm__numbered_plan(int number, const sgemm__candidate *r, const sgemm__problem *q,
                                        sgemm_plan *plan) {
-  static const unsigned char clusters[SGEMM__SERIAL_NUMBER] = {1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 8, 16};
+  static const unsigned char clusters[SGEMM__SERIAL_NUMBER] = {1, 1, 1, 1, 1, 16, 8, 6, 5, 4, 3, 2};
   static const double waves[1 + SGEMM__SPLIT_NUMBERS] = {0.0, 1.0, 0.75, 0.5, 1.0 / 3.0};
   plan->split_k = 1;
   plan->stream_k = 0;
@@ -174,14 +177,13 @@ static inline int sgemm__next_plan(int *number, int end, const sgemm__candidate 
   return found;
 }
 
-/* Plans whose lower bound in sgemm__bounds is not below this limit are not better than the best one. */
+/* Plans whose sgemm__bound_of() is not below this limit are not better than the best one. */
 static inline double sgemm__bound_limit(const sgemm__best *best, const sgemm__problem *q) {
-  const double limit = sgemm__larger(sgemm__without_power(best->cost, q->power) - q->fixed[0], 0.0);
+  const double limit = sgemm__larger(best->limit - q->fixed[0], 0.0);
   return limit * limit;
 }
 
-/* Considers the plans of a variant from a number on, before `end`. It alone calls sgemm__consider_plan(), so that
-   compilers inline the estimate. */
+/* Considers the plans of a variant from a number on, before `end`. */
 static inline void sgemm__consider_numbers(int number, int end, const sgemm__candidate *r, sgemm_variant variant,
                                            const sgemm_params *p, const sgemm__problem *q, sgemm__best *best) {
   sgemm_plan plan = sgemm__plain_plan(variant);
@@ -189,34 +191,27 @@ static inline void sgemm__consider_numbers(int number, int end, const sgemm__can
     sgemm__consider_plan(&plan, r, p, q, best);
 }
 
-/* Considers the plans of one variant without serial split-K, of the kinds that may be better than the best one. */
-static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm__bounds *bounds, const sgemm_params *p,
-                                           const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
-  static const int numbers[SGEMM__PLAN_KINDS + 1] = {0, 1, 1 + SGEMM__SPLIT_NUMBERS, SGEMM__SERIAL_NUMBER};
-  const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
-  const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
-  int kind;
+/* Considers the plans of one variant without serial split-K, of the kinds that may be better than the best one. Number 0
+   has a call of its own, in which compilers know the plan's fields. */
+static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
+                                           const sgemm__problem *q, sgemm__best *best) {
+  const sgemm__candidate r = sgemm__candidate_of(variant, sgemm__calibration_of(variant), q, &sgemm__h200);
+  sgemm_plan whole = sgemm__plain_plan(variant);
   if (!sgemm__runs_on(r.v, 1, device) || !sgemm__variant_suits(r.v, &q->args))
     return;
-  for (kind = 0; kind < SGEMM__PLAN_KINDS; kind++)
-    if (bounds->kinds[kind] < sgemm__bound_limit(best, q))
-      sgemm__consider_numbers(numbers[kind], numbers[kind + 1], &r, variant, p, q, best);
+  sgemm__consider_plan(&whole, &r, p, q, best);
+  if (sgemm__may_be_summed(best->limit, &r, q))
+    sgemm__consider_numbers(1, SGEMM__CLUSTER_NUMBER, &r, variant, p, q, best);
+  if (sgemm__may_be_clustered(best->limit, &r, q, &sgemm__h200))
+    sgemm__consider_numbers(SGEMM__CLUSTER_NUMBER, SGEMM__SERIAL_NUMBER, &r, variant, p, q, best);
 }
 
-/* Variants to consider, and lower bounds of their plans' times. */
+/* Variants to consider, and their sgemm__bound_of(). */
 typedef struct sgemm__choices {
   int count, lowest; /* lowest: number of the lowest bound */
-  sgemm__bounds bounds[SGEMM_VARIANT_COUNT];
+  double bounds[SGEMM_VARIANT_COUNT];
   sgemm_variant variants[SGEMM_VARIANT_COUNT];
 } sgemm__choices;
-
-/* 1 if a variant is compiled and of a stage. preferred: and the device prefers it for the call. */
-static inline int sgemm__is_choice(sgemm_variant variant, sgemm_stage stage, int preferred, int code_arch,
-                                   const sgemm__problem *q) {
-  const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
-  return (!preferred || sgemm__is_preferred(t, q, code_arch)) && (stage == SGEMM_STAGE_ANY || t->stage == (int)stage) &&
-         sgemm_compiled(variant);
-}
 
 /* Sets the compiled variants of a stage and their bounds. preferred: those alone that the device prefers. */
 static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int preferred, int code_arch,
@@ -225,11 +220,13 @@ static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int
   int count = 0, lowest = 0, i;
   for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
     const sgemm_variant variant = (sgemm_variant)i;
-    if (!sgemm__is_choice(variant, stage, preferred, code_arch, q))
+    const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
+    if (!(preferred ? sgemm__is_preferred(t, q, code_arch) : stage == SGEMM_STAGE_ANY || t->stage == (int)stage) ||
+        !sgemm_compiled(variant))
       continue;
-    c->bounds[count] = sgemm__bounds_of(sgemm__tile_sizes_of(variant), sgemm__calibration_of(variant), q, &sgemm__h200);
-    lowest = c->bounds[count].lowest < bound ? count : lowest; /* without a branch, which would be mispredicted */
-    bound = sgemm__smaller(c->bounds[count].lowest, bound);
+    c->bounds[count] = sgemm__bound_of(t, sgemm__calibration_of(variant), q);
+    lowest = c->bounds[count] < bound ? count : lowest; /* without a branch, which would be mispredicted */
+    bound = sgemm__smaller(c->bounds[count], bound);
     c->variants[count++] = variant;
   }
   c->count = count;
@@ -238,19 +235,18 @@ static inline void sgemm__find_choices(sgemm__choices *c, sgemm_stage stage, int
 
 /* Considers plans with serial split-K of the variants that have it, after all others. Two of five drawn calls are too
    short for any. */
-static inline void sgemm__consider_serial(sgemm_stage stage, int preferred, const sgemm_params *p,
-                                          const sgemm_device *device, const sgemm__problem *q, sgemm__best *best) {
+static inline void sgemm__consider_serial(const sgemm__choices *c, const sgemm_params *p, const sgemm_device *device,
+                                          const sgemm__problem *q, sgemm__best *best) {
   int i;
-  if (q->serial_limit == 1 || sgemm__without_power(best->cost, q->power) - q->fixed[0] <= q->serial)
+  if (q->serial_limit == 1 || best->limit - q->fixed[0] <= q->serial)
     return;
-  for (i = 0; i < SGEMM_VARIANT_COUNT; i++) {
-    const sgemm_variant variant = (sgemm_variant)i;
+  for (i = 0; i < c->count; i++) {
+    const sgemm_variant variant = c->variants[i];
     const sgemm__tile_sizes *t = sgemm__tile_sizes_of(variant);
     const sgemm__variant_calibration *own = sgemm__calibration_of(variant);
-    if (sgemm__has_serial(t, q) && sgemm__is_choice(variant, stage, preferred, device->code_arch, q) &&
-        sgemm__serial_bound(t, own, q) < sgemm__bound_limit(best, q)) {
+    if (sgemm__has_serial(t, q) && sgemm__serial_bound(t, own, q) < sgemm__bound_limit(best, q)) {
       const sgemm__candidate r = sgemm__candidate_of(variant, own, q, &sgemm__h200);
-      if (sgemm__runs_on(r.v, 1, device) && sgemm__may_be_serial(sgemm__without_power(best->cost, q->power), &r, q))
+      if (sgemm__runs_on(r.v, 1, device) && sgemm__may_be_serial(best->limit, &r, q))
         sgemm__consider_numbers(SGEMM__SERIAL_NUMBER, SGEMM__PLAN_NUMBERS, &r, variant, p, q, best);
     }
   }
@@ -258,7 +254,7 @@ static inline void sgemm__consider_serial(sgemm_stage stage, int preferred, cons
 
 static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stage stage, const sgemm_device *device,
                                                const sgemm__problem *q) {
-  sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), SGEMM__COST_INFINITY};
+  sgemm__best best = {sgemm__plain_plan(SGEMM_VARIANT_NONE), SGEMM__COST_INFINITY, SGEMM__COST_INFINITY};
   sgemm__choices c;
   int preferred;
   /* For SGEMM_STAGE_ANY all variants are considered if no preferred one fits. */
@@ -268,13 +264,13 @@ static inline sgemm__best sgemm__select_strict(const sgemm_params *p, sgemm_stag
     /* The variant of the lowest bound is considered first: the bounds of most others exceed its estimate. */
     for (i = c.lowest; i < c.count; i = next) {
       double limit;
-      sgemm__consider_variant(c.variants[i], &c.bounds[i], p, device, q, &best);
-      c.bounds[i].lowest = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY; /* it is not considered again */
+      sgemm__consider_variant(c.variants[i], p, device, q, &best);
+      c.bounds[i] = SGEMM__COST_INFINITY * SGEMM__COST_INFINITY; /* it is not considered again */
       limit = sgemm__bound_limit(&best, q);
-      while (next < c.count && c.bounds[next].lowest >= limit)
+      while (next < c.count && c.bounds[next] >= limit)
         next++;
     }
-    sgemm__consider_serial(stage, preferred, p, device, q, &best);
+    sgemm__consider_serial(&c, p, device, q, &best);
   }
   return best;
 }
@@ -297,7 +293,8 @@ enum { SGEMM__SLICES_LIMIT = 1024 };
 
 /* Sets the plan's slices of m, or of n, to the fewest with which it fits into the workspace. Its other slices are set.
    Returns 0 if it fits with none. The bytes grow in proportion to the tiles of a slice. */
-static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_params *p, const sgemm__args *args) {
+static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_params *p, const sgemm__problem *q) {
+  const sgemm__args *args = &q->args;
   const sgemm_tensor_variant_info *v = sgemm__tensor_variant_get(plan->tensor);
   const int64_t unit = of_n ? v->BN : v->BM, tiles = sgemm__ceil_div(of_n ? args->n : args->m, unit);
   int *slices = of_n ? &plan->slices_n : &plan->slices_m;
@@ -314,15 +311,15 @@ static inline int sgemm__fit_slices(sgemm_plan *plan, int of_n, const sgemm_para
   one = sgemm__plan_bytes(&whole, p, &part);
   *(of_n ? &part.n : &part.m) = 2 * unit;
   two = sgemm__plan_bytes(&whole, p, &part);
-  if (one > p->workspace_bytes || two == INT64_MAX)
+  if (one > q->workspace_bytes || two == INT64_MAX)
     return 0;
-  fit = two > one ? 1 + (p->workspace_bytes - one) / (two - one) : tiles;
+  fit = two > one ? 1 + (q->workspace_bytes - one) / (two - one) : tiles;
   for (; fit > 0; fit--) { /* the bytes of a slice are rounded: a second iteration is rare */
     const int64_t count = sgemm__ceil_div(tiles, fit);
     if (count > SGEMM__SLICES_LIMIT)
       return 0;
     *slices = (int)sgemm__ceil_div(tiles, sgemm__ceil_div(tiles, count));
-    if (sgemm__fits_workspace(plan, p, args))
+    if (sgemm__fits_workspace(plan, p, q))
       return 1;
   }
   return 0;
@@ -350,7 +347,7 @@ static inline void sgemm__consider_slices(const sgemm_plan *whole, const sgemm_p
       plan.slices_m = 1;
       plan.slices_n = j < 0 ? 1 : counts[j];
       s = sgemm__slices_of(&plan, p, &q->args);
-      if ((j >= 0 && s.count_n == considered) || !sgemm__fit_slices(&plan, j < 0, p, &q->args))
+      if ((j >= 0 && s.count_n == considered) || !sgemm__fit_slices(&plan, j < 0, p, q))
         continue;
       considered = j < 0 ? 0 : s.count_n;
       s = sgemm__slices_of(&plan, p, &q->args);
@@ -421,10 +418,10 @@ static inline void sgemm__consider_tensor(const sgemm_params *p, const sgemm_dev
       const double cost = sgemm__tensor_cost(&plan, p, device, q);
       if (cost >= best->cost)
         continue;
-      if (sgemm__fits_workspace(&plan, p, &q->args)) {
+      if (sgemm__fits_workspace(&plan, p, q)) {
         best->plan = plan;
         best->cost = cost;
-      } else if (p->workspace_bytes > SGEMM__GUARD_BYTES && sgemm__plan_bytes(&plan, p, &q->args) != INT64_MAX) {
+      } else if (q->workspace_bytes > SGEMM__GUARD_BYTES && sgemm__plan_bytes(&plan, p, &q->args) != INT64_MAX) {
         sgemm__consider_slices(&plan, p, device, q, best);
       }
     }
@@ -445,7 +442,7 @@ static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_co
   double lowest = SGEMM__TENSOR_MARGIN * strict_cost;
   const double cost_without = sgemm__tensor_cost(plan, p, device, q);
   sgemm_params unprepared = *p; /* the fallback splits both operands */
-  sgemm__best with = {*plan, (1.0 + SGEMM__FALLBACK_FRACTION) * cost_without};
+  sgemm__best with = {*plan, (1.0 + SGEMM__FALLBACK_FRACTION) * cost_without, 0.0};
   int i;
   if (sgemm__tensor_variant_get(plan->tensor)->format != SGEMM_FORMAT_fp16x3 ||
       2.0 * SGEMM__COST_TENSOR_LAUNCH > SGEMM__FALLBACK_FRACTION * cost_without)
@@ -467,11 +464,11 @@ static inline void sgemm__set_tensor_fallback(sgemm_plan *plan, double strict_co
   }
   if (with.plan.tensor_fallback == SGEMM_TENSOR_VARIANT_NONE)
     return;
-  if (!sgemm__fits_workspace(&with.plan, p, &q->args) && sgemm__is_sliced(plan)) {
+  if (!sgemm__fits_workspace(&with.plan, p, q) && sgemm__is_sliced(plan)) {
     const sgemm_plan whole = with.plan;
     sgemm__consider_slices(&whole, p, device, q, &with);
   }
-  if (sgemm__fits_workspace(&with.plan, p, &q->args) &&
+  if (sgemm__fits_workspace(&with.plan, p, q) &&
       sgemm__tensor_cost(&with.plan, p, device, q) <
           sgemm__smaller(SGEMM__TENSOR_MARGIN * strict_cost, (1.0 + SGEMM__FALLBACK_FRACTION) * cost_without))
     *plan = with.plan;

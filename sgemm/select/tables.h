@@ -12,6 +12,22 @@
 #define SGEMM__CAN_SPLIT_K(uses_tma, cluster_split_k, bufs, stage)                                                     \
   (((bufs) >= 3 && !((uses_tma) && (cluster_split_k))) || (stage) == SGEMM_STAGE_gemv)
 
+/* How the blocks of a variant can divide the k of a tile: not at all, by split-K, by clusters, by either of these, by
+   stream-K, by clusters of the stage clustered. */
+enum {
+  SGEMM__UNDIVIDED,
+  SGEMM__SPLIT_K,
+  SGEMM__CLUSTERS,
+  SGEMM__SPLIT_K_OR_CLUSTERS = SGEMM__SPLIT_K + SGEMM__CLUSTERS,
+  SGEMM__STREAM_K,
+  SGEMM__CLUSTERS_OF_TMA,
+  SGEMM__DIVISIONS
+};
+#define SGEMM__DIVISION(uses_tma, cluster_split_k, can_split_k)                                                        \
+  (!(uses_tma)       ? (can_split_k) * (int)SGEMM__SPLIT_K + (cluster_split_k) * (int)SGEMM__CLUSTERS                  \
+   : cluster_split_k ? (int)SGEMM__CLUSTERS_OF_TMA                                                                     \
+                     : (int)SGEMM__STREAM_K)
+
 /* 1 if the loads bypass shared memory and a block multiplies the k that exist, not whole k-steps: direct, and gemv with
    V = 1. */
 #define SGEMM__IS_ELEMENTWISE(stage, V) ((stage) == SGEMM_STAGE_direct || ((stage) == SGEMM_STAGE_gemv && (V) == 1))
@@ -78,14 +94,15 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
 typedef struct sgemm__tile_sizes {
   double results;        /* BM x BN */
   double bytes;          /* bytes of A and B for each k */
-  double step_k;         /* k of a step that a block multiplies, existing or not: BK, or 0 in elementwise variants */
   double lane_a, lane_b; /* parts of A and of B in the loads of a lane of direct that divides k; 0 in other variants */
   double block_k; /* k of each block that divides a tile's k, at least: sgemm__min_block_k(), or 0 for stream-K */
-  double most_m, most_n;                      /* rows and columns of C, at most: SGEMM__MOST_OF() */
-  double serial_slots;                        /* resident blocks of an SM in serial split-K; 0: the variant has none */
-  int log_m, log_n, log_k;                    /* base-2 logarithms of BM, BN and BK */
-  int uses_tma, cluster_split_k, can_split_k; /* traits of the variant */
-  int bufs, last_arch, stage;                 /* columns of its row */
+  double most_m, most_n;     /* rows and columns of C, at most: SGEMM__MOST_OF() */
+  double serial_slots;       /* resident blocks of an SM in serial split-K; 0: the variant has none */
+  int log_m, log_n, log_k;   /* base-2 logarithms of BM, BN and BK */
+  int log_whole;             /* base-2 logarithm of the k that a block multiplies as a whole: log_k; 0 if elementwise */
+  int uses_tma, stage;       /* columns of its row */
+  int division;              /* how its blocks can divide k: SGEMM__DIVISION() */
+  int first_arch, last_arch; /* architectures of devices that the selection prefers it for */
 } sgemm__tile_sizes;
 
 static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant variant) {
@@ -93,7 +110,6 @@ static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant varian
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
   {(BM) * (BN),                                                                                                        \
    4.0 * ((BM) + (BN)),                                                                                                \
-   SGEMM__IS_ELEMENTWISE(SGEMM_STAGE_##stage, V) ? 0.0 : (BK),                                                         \
    SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (double)(BM) / ((BM) + (BN)) : 0.0,                           \
    SGEMM__LANES_DIVIDE_K(SGEMM_STAGE_##stage, slice_k) ? (double)(BN) / ((BM) + (BN)) : 0.0,                           \
    SGEMM__USES_TMA_##stage && !SGEMM__CLUSTER_SPLIT_K_##stage ? 0.0 : SGEMM__MIN_BLOCK_K(BK, V, bufs),                 \
@@ -106,12 +122,14 @@ static inline const sgemm__tile_sizes *sgemm__tile_sizes_of(sgemm_variant varian
    SGEMM__LOG2(BM),                                                                                                    \
    SGEMM__LOG2(BN),                                                                                                    \
    SGEMM__LOG2(BK),                                                                                                    \
+   SGEMM__IS_ELEMENTWISE(SGEMM_STAGE_##stage, V) ? 0 : SGEMM__LOG2(BK),                                                \
    SGEMM__USES_TMA_##stage,                                                                                            \
-   SGEMM__CLUSTER_SPLIT_K_##stage,                                                                                     \
-   SGEMM__CAN_SPLIT_K(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, bufs, SGEMM_STAGE_##stage),             \
-   bufs,                                                                                                               \
-   SGEMM__LAST_ARCH(production),                                                                                       \
-   SGEMM_STAGE_##stage},
+   SGEMM_STAGE_##stage,                                                                                                \
+   SGEMM__DIVISION(                                                                                                    \
+       SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage,                                                        \
+       SGEMM__CAN_SPLIT_K(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, bufs, SGEMM_STAGE_##stage)),        \
+   (bufs) < 3 ? 0 : 80,                                                                                                \
+   SGEMM__LAST_ARCH(production)},
       SGEMM_VARIANTS(SGEMM__X)
 #undef SGEMM__X
   };

@@ -55,39 +55,43 @@ static inline void sgemm__move_epilogue(sgemm__epilogue_args *e, int64_t matrix,
     e->vec_n += matrix * e->stride_vec_n + col;
 }
 
-/* The args of params. A column-major product is the transpose of a row-major product, C' = op(B)' op(A)', so the
+/* Sets the args of params. A column-major product is the transpose of a row-major product, C' = op(B)' op(A)', so the
    operands are exchanged. alpha = 0 becomes k = 0. The epilogue alpha * 0 + beta * C then has to be equal to beta * C
    bit for bit. With alpha = -0 it is, because -0 + x = x for every x, also for x = -0. With beta = 0, alpha = +0 stores
    +0. Only beta in host memory is known here: with beta_device the sign of a zero may differ. */
-static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
+static inline void sgemm__set_args(sgemm__args *a, const sgemm_params *p) {
   const int swap = p->order == SGEMM_COL_MAJOR;
+  a->m = swap ? p->n : p->m;
+  a->n = swap ? p->m : p->n;
+  a->k = sgemm__has_no_products(p) ? 0 : p->k;
+  a->A = swap ? p->B : p->A;
+  a->B = swap ? p->A : p->B;
+  a->C = p->C;
+  a->lda = swap ? p->ldb : p->lda;
+  a->ldb = swap ? p->lda : p->ldb;
+  a->ldc = p->ldc;
+  a->batch = p->batch;
+  a->stride_a = swap ? p->stride_b : p->stride_a;
+  a->stride_b = swap ? p->stride_a : p->stride_b;
+  a->stride_c = p->stride_c;
+  a->alpha = a->k > 0 ? p->alpha : p->beta == 0.0f ? 0.0f : -0.0f;
+  a->beta = p->beta;
+  a->tiles_m = 0;
+  a->tiles_n = 0;
+  a->trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N;
+  a->trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
+  a->fallback_reason = NULL;
+  a->run_on_fallback = 0;
+  a->follows = a->precedes = 0;
+  memset(&a->epilogue, 0, sizeof a->epilogue);
+  a->applies_epilogue = sgemm__has_epilogue(p);
+  if (a->applies_epilogue)
+    sgemm__take_epilogue(a, p);
+}
+
+static inline sgemm__args sgemm__args_of(const sgemm_params *p) {
   sgemm__args a;
-  a.m = swap ? p->n : p->m;
-  a.n = swap ? p->m : p->n;
-  a.k = sgemm__has_no_products(p) ? 0 : p->k;
-  a.A = swap ? p->B : p->A;
-  a.B = swap ? p->A : p->B;
-  a.C = p->C;
-  a.lda = swap ? p->ldb : p->lda;
-  a.ldb = swap ? p->lda : p->ldb;
-  a.ldc = p->ldc;
-  a.batch = p->batch;
-  a.stride_a = swap ? p->stride_b : p->stride_a;
-  a.stride_b = swap ? p->stride_a : p->stride_b;
-  a.stride_c = p->stride_c;
-  a.alpha = a.k > 0 ? p->alpha : p->beta == 0.0f ? 0.0f : -0.0f;
-  a.beta = p->beta;
-  a.tiles_m = 0;
-  a.tiles_n = 0;
-  a.trans_a = (swap ? p->op_b : p->op_a) != SGEMM_N;
-  a.trans_b = (swap ? p->op_a : p->op_b) != SGEMM_N;
-  a.fallback_reason = NULL;
-  a.run_on_fallback = 0;
-  a.follows = a.precedes = 0;
-  memset(&a.epilogue, 0, sizeof a.epilogue);
-  a.applies_epilogue = sgemm__has_epilogue(p);
-  if (a.applies_epilogue)
-    sgemm__take_epilogue(&a, p);
+  sgemm__set_args(&a, p);
   return a;
 }
 
