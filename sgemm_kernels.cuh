@@ -244,9 +244,7 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__RULE(!SGEMM__APART(name) || (fused == SGEMM__EPILOGUES_IN_REGISTERS &&                                        \
                                       ((SGEMM__SAME(stage, direct) && (slice_k > 1 || TM * TN == 1)) ||                \
                                        (SGEMM__SAME(stage, async) && V == 4 && elements > 0))),                        \
-              "a variant APART is marked FUSED with 2, and of async with single elements or of direct with one result" \
-              " a thread",                                                                                             \
-              name)                                                                                                    \
+              "APART is FUSED with 2, and direct with one result a thread or async with single elements", name)        \
   SGEMM__RULE(fused != SGEMM__EVERY_EPILOGUE || !uses_tma, "tma is marked FUSED with 2 alone", name)                   \
   SGEMM__RULE(!serial || (bufs >= 3 && cluster_split_k), "splitk and clustered can have serial split-K", name)         \
   SGEMM__RULE(elements == 0 || SGEMM__SAME(stage, async) || SGEMM__SAME(stage, splitk) || SGEMM__SAME(stage, direct),  \

@@ -66,7 +66,7 @@ without_optimisation() { ./nvrtc "$1" "-I$root" $fast "${@:2}"; }
 # compiled NAME WANTED OPTION...: compiles the implementation file, and compares its kernels with names of WANTED.
 compiled() {
   if without_optimisation sgemm.c "${@:3}" > ptx 2> output; then
-    same "$1" "$2" "$(sed -nE 's/.*\.entry ([A-Za-z0-9_$]+).*/\1/p' ptx | sed -E 's/_(nn|nt|tn|tt)$//' | sort -u | paste -sd' ')"
+    same "$1" "$2" "$(sed -nE 's/.*\.entry ([A-Za-z0-9_$]+).*/\1/p' ptx | sed -E 's/_(nn|nt|tn|tt|fused)$//' | sort -u | paste -sd' ')"
   else
     fail "$1" "$(why)"
   fi
