@@ -261,29 +261,54 @@ SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
   return args;
 }
 
-/* Stores all results of a thread through the epilogue of a call that sgemm__in_registers() describes, without aux.
-   number: that of the tile in raster order. No barrier of the block may follow.
+/* ---- Kernels of their own for epilogues: calls that sgemm__in_registers() describes, without aux ------------------- */
+
+/* The kernels load elements of the call's vector along n before the main loop, where they have registers for them: at
+   the end of a call of 1.2 us their latency takes 0.15 us (docs/notebook/epilogues.md, "Kernels of their own for short
+   calls"). number: that of the tile in raster order.
+     sgemm__bias_of()             the element for a result of the tile; 0 without a vector, or without such a result
+     sgemm__load_thread_biases()  bias <- the elements for the columns of a thread; zeros without a vector */
+SGEMM__DEVICE float sgemm__bias_of(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                   uint32_t number, const sgemm__thread_tile *own) {
+  const float *vec_n = p->epilogue.vec_n;
+  return vec_n != NULL && own->row < tile->rows && own->col < tile->cols
+             ? sgemm__load_global(vec_n + (int64_t)sgemm__rasterize(p, number).col * s->BN + own->col)
+             : 0.0f;
+}
+SGEMM__DEVICE void sgemm__load_thread_biases(const sgemm__args *p, const sgemm__shape *s, const sgemm__tile *tile,
+                                             uint32_t number, const sgemm__thread_tile *own, float *bias) {
+  const float *vec_n = p->epilogue.vec_n;
+  int j;
+  if (vec_n != NULL)
+    vec_n += (int64_t)sgemm__rasterize(p, number).col * s->BN + own->col;
+  SGEMM__UNROLL
+  for (j = 0; j < s->TN / 4; j++) {
+    const int col = j * own->col_stride;
+    sgemm__load_row_bias(vec_n == NULL ? NULL : vec_n + col, tile->cols - own->col - col, bias + 4 * j);
+  }
+}
+
+/* Stores the one result of a thread. */
+SGEMM__DEVICE void sgemm__store_result_through_epilogue(const sgemm__args *p, const sgemm__tile *tile,
+                                                        const sgemm__thread_tile *own, float bias, float sum) {
+  const float result = sgemm__evaluate_element(p, bias, sum);
+  if (own->row < tile->rows && own->col < tile->cols)
+    sgemm__store_global(tile->C + own->row * p->ldc + own->col, result);
+}
+
+/* Stores the TM x TN results of a thread. bias: see sgemm__load_thread_biases(). No barrier of the block may follow.
      The sums are multiplied by alpha first. Without this ptxas 13.0.88 gives the accumulators of async 64x128x8_8x8
    other registers, and 340 of 512 FMAs of the main loop read two operands from one register bank in place of 141.
      At edges and in unaligned rows a loop stores two rows a pass and rotates the others to their place. */
 SGEMM__DEVICE void sgemm__store_tile_through_epilogue(const sgemm__args *p, const sgemm__shape *s,
-                                                      const sgemm__tile *tile, uint32_t number,
-                                                      const sgemm__thread_tile *own, float *acc) {
+                                                      const sgemm__tile *tile, const sgemm__thread_tile *own,
+                                                      const float *bias, float *acc) {
   const sgemm__args scaled = sgemm__unscaled(p);
   const int per_row = s->TN / 4, vectors = s->TM * per_row;
   const int warp = sgemm__thread() / 32, warps_n = s->BN / s->WN;
-  const float *vec_n = p->epilogue.vec_n;
-  float bias[16];
   int i, j;
   if (warp / warps_n * s->WM >= tile->rows || warp % warps_n * s->WN >= tile->cols)
     return; /* all results of the warp lie beyond an edge */
-  if (vec_n != NULL)
-    vec_n += (int64_t)sgemm__rasterize(p, number).col * s->BN + own->col;
-  SGEMM__UNROLL
-  for (j = 0; j < per_row; j++) {
-    const int col = j * own->col_stride;
-    sgemm__load_row_bias(vec_n == NULL ? NULL : vec_n + col, tile->cols - own->col - col, bias + 4 * j);
-  }
   SGEMM__UNROLL
   for (i = 0; i < 4 * vectors; i++)
     acc[i] = sgemm__scale(p, acc[i]);

@@ -144,6 +144,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   /* Tile pointers. */
   sgemm__short_k_source from = sgemm__short_k_source_of(p, s, &tile, &own);
   int64_t k_left;
+  float bias = 0.0f;
   int i;
   /* Accumulators. */
   SGEMM__UNROLL
@@ -153,6 +154,8 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
+  if (s->fused)
+    bias = sgemm__bias_of(p, s, &tile, sgemm__block_x(), &own);
   SGEMM__UNROLL_BY(1)
   for (k_left = p->k; k_left > 0; k_left -= s->BK) {
     sgemm__load_short_k(a, b, s, &from, k_left);
@@ -160,7 +163,7 @@ SGEMM__DEVICE void sgemm__short_k(const sgemm__args *p, const sgemm__shape *s, f
   }
   /* Epilogue. */
   if (s->fused) /* a thread has one result */
-    sgemm__store_thread_results(p, s, &tile, sgemm__block_x(), &own, 0, acc);
+    sgemm__store_result_through_epilogue(p, &tile, &own, bias, acc[0]);
   else
     sgemm__scale_and_store(p, s->V, &tile, &own, 1, s->TM, acc);
 }
@@ -206,6 +209,7 @@ SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shap
   const float *A = tile.A + t * a_step, *B = tile.B + t * b_step;
   const sgemm__thread_tile own = {lane / s->TN, lane % s->TN, 1, 1, 0}; /* the result that the lane has at the end */
   int64_t k_left; /* k of the block from the step's first one on */
+  float bias = 0.0f;
   int i, j, v;
   /* Accumulators. */
   SGEMM__UNROLL
@@ -215,6 +219,8 @@ SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shap
   sgemm__pdl_wait();
   if (!sgemm__has_work(p))
     return;
+  if (s->fused)
+    bias = sgemm__bias_of(p, s, &tile, sgemm__block_x(), &own);
   SGEMM__UNROLL_BY(1)
   for (k_left = p->k; k_left > 0; k_left -= s->BK) {
     SGEMM__UNROLL
@@ -244,7 +250,7 @@ SGEMM__DEVICE void sgemm__lanes_divide_k(const sgemm__args *p, const sgemm__shap
       acc[0] += sgemm__load_shared(sums + i * 32 + lane);
   }
   if (s->fused)
-    sgemm__store_thread_results(p, s, &tile, sgemm__block_x(), &own, 0, acc);
+    sgemm__store_result_through_epilogue(p, &tile, &own, bias, acc[0]);
   else
     sgemm__store_vector(p, 1, &tile, lane / s->TN, lane % s->TN, acc);
 }

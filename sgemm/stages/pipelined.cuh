@@ -176,6 +176,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
      load of a fragment in one kernel (docs/notebook/compile_time.md, "A fault of ptxas"). */
   const int first_k = (s->slice_k > 1 ? sgemm__opaque(split.slice) : split.slice) * (s->BK / s->slice_k);
   const int buffer = SGEMM__PIPELINE_BUFFER_FLOATS(s);
+  const int fused = s->fused && s->slice_k == 1; /* 1: a kernel of its own for epilogues */
   /* Unconditional prefetch: after the last tile a step loads fragments that are not multiplied. With a branch around
      these loads no FMAs would cover their latency. Variants with 64 results per thread and a BK of 16 or more, and
      tall tiles with op NN whose B is not small, are slower without the branch (docs/notebook/issue_slots.md, "What was
@@ -186,6 +187,7 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   sgemm__tile tile = sgemm__tile_of_block(p, s, number);
   /* Tile pointers. */
   sgemm__pipeline x;
+  float bias[16]; /* of a kernel of its own for epilogues */
   int i;
   x.load_a = sgemm__copy_loader_of(s, s->small_a, SGEMM__A_K_VECTORS(s), s->BM, s->a_k_major,
                                    tile.A + (int64_t)begin * s->BK * (s->a_k_major ? 1 : p->lda), p->lda, tile.rows);
@@ -203,6 +205,8 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
   sgemm__begin(p, s);
   if (!sgemm__has_work(p))
     return;
+  if (fused && s->TM * s->TN < 64) /* variants with 8 x 8 results a thread have no registers for them */
+    sgemm__load_thread_biases(p, s, &tile, number, &own, bias);
   SGEMM__UNROLL_BY(1)
   for (i = 0; i < s->bufs - 1; i++, x.into += buffer)
     sgemm__copy_tiles(s, &x, 0);
@@ -219,8 +223,10 @@ SGEMM__DEVICE void sgemm__pipelined(const sgemm__split_k_args *args, const sgemm
     sgemm__multiply_tile(acc, a, b, s, &own, shared, &x, first_k, prefetch, SGEMM__NO_COPIES);
   /* Epilogue. */
   sgemm__wait_for_c(p, s);
-  if (s->fused && s->slice_k == 1)
-    sgemm__store_tile_through_epilogue(p, s, &tile, number, &own, acc);
+  if (fused && s->TM * s->TN == 64)
+    sgemm__load_thread_biases(p, s, &tile, number, &own, bias);
+  if (fused)
+    sgemm__store_tile_through_epilogue(p, s, &tile, &own, bias, acc);
   else
     sgemm__store_pipelined(p, s, &tile, number, &own, &split, shared, acc);
 }
