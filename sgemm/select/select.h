@@ -191,8 +191,8 @@ static inline void sgemm__consider_numbers(int number, int end, const sgemm__can
     sgemm__consider_plan(&plan, r, p, q, best);
 }
 
-/* Considers the plans of one variant without serial split-K, of the kinds that may be better than the best one. Number 0
-   has a call of its own, in which compilers know the plan's fields. */
+/* Considers the plans of one variant without serial split-K, of the kinds that may be better than the best one. Number
+   0 has a call of its own, in which compilers know the plan's fields. */
 static inline void sgemm__consider_variant(sgemm_variant variant, const sgemm_params *p, const sgemm_device *device,
                                            const sgemm__problem *q, sgemm__best *best) {
   const sgemm__candidate r = sgemm__candidate_of(variant, sgemm__calibration_of(variant), q, &sgemm__h200);
