@@ -261,7 +261,7 @@ SGEMM__DEVICE sgemm__args sgemm__unscaled(const sgemm__args *p) {
   return args;
 }
 
-/* ---- Kernels of their own for epilogues: calls that sgemm__in_registers() describes, without aux ------------------- */
+/* ---- Kernels of their own for epilogues: calls that sgemm__in_registers() describes, without aux ----------------- */
 
 /* The kernels load elements of the call's vector along n before the main loop, where they have registers for them: at
    the end of a call of 1.2 us their latency takes 0.15 us (docs/notebook/epilogues.md, "Kernels of their own for short
