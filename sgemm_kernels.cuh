@@ -241,10 +241,9 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
   SGEMM__RULE(!fused || SGEMM__SAME(stage, tma) || SGEMM__SAME(stage, gemv) || SGEMM__APART(name) ||                   \
                   (SGEMM__SAME(stage, splitk) && slice_k > 1),                                                         \
               "tma, gemv, and splitk with several sliced-K groups apply an epilogue to results in registers", name)    \
-  SGEMM__RULE(!SGEMM__APART(name) || (fused == SGEMM__EPILOGUES_IN_REGISTERS &&                                        \
-                                      ((SGEMM__SAME(stage, direct) && (slice_k > 1 || TM * TN == 1)) ||                \
-                                       (SGEMM__SAME(stage, async) && V == 4 && elements > 0))),                        \
-              "APART is FUSED with 2, and direct with one result a thread or async with single elements", name)        \
+  SGEMM__RULE(!SGEMM__APART(name) || (SGEMM__SAME(stage, direct) && (slice_k > 1 || TM * TN == 1)) ||                  \
+                  (SGEMM__SAME(stage, async) && V == 4 && elements > 0),                                               \
+              "direct with one result a thread, and async with single elements, can be marked FUSED with 3", name)     \
   SGEMM__RULE(fused != SGEMM__EVERY_EPILOGUE || !uses_tma, "tma is marked FUSED with 2 alone", name)                   \
   SGEMM__RULE(!serial || (bufs >= 3 && cluster_split_k), "splitk and clustered can have serial split-K", name)         \
   SGEMM__RULE(elements == 0 || SGEMM__SAME(stage, async) || SGEMM__SAME(stage, splitk) || SGEMM__SAME(stage, direct),  \

@@ -55,8 +55,13 @@
 #define SGEMM__IS(...) SGEMM__SECOND(__VA_ARGS__, 0, ~)
 #define SGEMM__FUSED2(name) SGEMM__IS(SGEMM__FUSED_##name)
 #define SGEMM__FUSED(name) SGEMM__FUSED2(name)
-#define SGEMM__APART2(name) SGEMM__IS(SGEMM__APART_##name)
-#define SGEMM__APART(name) SGEMM__APART2(name)
+#define SGEMM__APART_0 0
+#define SGEMM__APART_1 0
+#define SGEMM__APART_2 0
+#define SGEMM__APART_3 1
+#define SGEMM__APART3(fused) SGEMM__APART_##fused
+#define SGEMM__APART2(fused) SGEMM__APART3(fused)
+#define SGEMM__APART(name) SGEMM__APART2(SGEMM__FUSED(name))
 #define SGEMM__REDUCING2(name) SGEMM__IS(SGEMM__REDUCING_##name)
 #define SGEMM__REDUCING(name) SGEMM__REDUCING2(name)
 #define SGEMM__ELEMENTS2(name) SGEMM__IS(SGEMM__ELEMENTS_##name)
@@ -180,16 +185,18 @@
 /* SGEMM__FUSED_<variant> marks the variants whose kernels apply the epilogue of a call to the results in registers.
      1  every row of the table, in every call: in place and without workspace too
      2  a few rows, in the calls that sgemm__in_registers() describes: SGEMM__IN_REGISTERS_<epilogue>
+     3  the same, in a kernel of their own, <variant>_fused, which reads the ops at run time: this code in the kernels of
+        plain calls makes calls of 3 us 3 % slower (docs/notebook/epilogues.md, "Kernels of their own for short calls")
    With the other variants and rows a second kernel applies the epilogue to D, or the kernel that sums partial results
    does: a large tile whose threads evaluate any expression at its end loses more time than that
    (docs/notebook/epilogues.md). */
-#define SGEMM__FUSED_sgemm_async_64x128x8_8x8 ~, 2
-#define SGEMM__FUSED_sgemm_async_32x32x8_4x4 ~, 2
-#define SGEMM__FUSED_sgemm_direct_4x32x8_1x1 ~, 2
-#define SGEMM__FUSED_sgemm_direct_4x8x64_4x8 ~, 2
-#define SGEMM__FUSED_sgemm_direct_8x4x64_8x4 ~, 2
-#define SGEMM__FUSED_sgemm_direct_4x8x256_4x8 ~, 2
-#define SGEMM__FUSED_sgemm_direct_8x4x256_8x4 ~, 2
+#define SGEMM__FUSED_sgemm_async_64x128x8_8x8 ~, 3
+#define SGEMM__FUSED_sgemm_async_32x32x8_4x4 ~, 3
+#define SGEMM__FUSED_sgemm_direct_4x32x8_1x1 ~, 3
+#define SGEMM__FUSED_sgemm_direct_4x8x64_4x8 ~, 3
+#define SGEMM__FUSED_sgemm_direct_8x4x64_8x4 ~, 3
+#define SGEMM__FUSED_sgemm_direct_4x8x256_4x8 ~, 3
+#define SGEMM__FUSED_sgemm_direct_8x4x256_8x4 ~, 3
 #define SGEMM__FUSED_sgemm_splitk_32x32x32_4x4 ~, 1
 #define SGEMM__FUSED_sgemm_splitk_16x128x32_16x4 ~, 2
 #define SGEMM__FUSED_sgemm_splitk_8x128x32_8x4 ~, 2
@@ -204,17 +211,6 @@
 #define SGEMM__FUSED_sgemm_gemv_32x1x256_4x1 ~, 2
 #define SGEMM__FUSED_sgemm_tma_64x64x32_16x8 ~, 2
 #define SGEMM__FUSED_sgemm_tma_32x32x128_16x8 ~, 2
-
-/* SGEMM__APART_<variant> marks the variants of async and direct whose rows of SGEMM__FUSED 2 have a kernel of their
-   own, <variant>_fused, which reads the ops at run time. In the kernels of plain calls this code makes calls of 3 us
-   3 % slower (docs/notebook/epilogues.md, "Kernels of their own for short calls"). */
-#define SGEMM__APART_sgemm_async_64x128x8_8x8 ~, 1
-#define SGEMM__APART_sgemm_async_32x32x8_4x4 ~, 1
-#define SGEMM__APART_sgemm_direct_4x32x8_1x1 ~, 1
-#define SGEMM__APART_sgemm_direct_4x8x64_4x8 ~, 1
-#define SGEMM__APART_sgemm_direct_8x4x64_8x4 ~, 1
-#define SGEMM__APART_sgemm_direct_4x8x256_4x8 ~, 1
-#define SGEMM__APART_sgemm_direct_8x4x256_8x4 ~, 1
 
 /* SGEMM__REDUCING_<variant> marks the variant of tma, and the tensor-core variants, with a further kernel,
    <variant>_reduced; that of tma is for op NT. It reduces the rows of its tiles and stores a partial value for each

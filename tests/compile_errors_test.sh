@@ -49,7 +49,7 @@ async, splitk and direct can be marked as copying single elements               
 splitk has V = 4, because it sums vectors of 4 results                               | splitk,          64,  64,  32,   8,   8,  64,  64, 1, 3, 2, 1
 one operand at most is small, and then the variant is not marked ELEMENTS             | splitk,          16,  16,  32,   4,   4,  16,  16, 4, 3, 4, 1
 one operand at most is small, and then the variant is not marked ELEMENTS + with single elements an access of all threads brings 8 k of 4, 8, 16 or 32 rows or columns | splitk,          16,  64,  32,   4,   4,  16,  64, 4, 3, 4, 1
-APART is FUSED with 2, and direct with one result a thread or async with single elements | async,           64, 128,  32,   8,   8,  32,  64, 4, 3, 1, 1
+direct with one result a thread, and async with single elements, can be marked FUSED with 3 | async,           64, 128,  32,   8,   8,  32,  64, 4, 3, 1, 1
 tma is marked FUSED with 2 alone                                                      | tma,             64,  64,  64,  16,   8,  32,  32, 4, 3, 4, 1
 each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,           4,  32,  96,   4,   4,   4,  32, 4, 3, 12, 1
 each access of all threads brings whole k of a small operand + all threads have equally many copies of a tile, or one access of all threads covers it | splitk,          32,   4,  96,   4,   4,  32,   4, 4, 3, 12, 1
@@ -130,7 +130,7 @@ compile_rows() {
       sub(/\(X\)/, "(X)" ENVIRON["ESTIMATES"])
       print "#define SGEMM__ELEMENTS_sgemm_splitk_16x64x32_4x4 ~, 1\n#define SGEMM__FUSED_sgemm_tma_64x64x64_16x8 ~, 1"
       print "#define SGEMM__ELEMENTS_sgemm_async_128x256x16_8x8 ~, 1\n#define SGEMM__FUSED_sgemm_splitk_64x64x16_8x8 ~, 1"
-      print "#define SGEMM__FUSED_sgemm_async_64x128x32_8x8 ~, 2\n#define SGEMM__APART_sgemm_async_64x128x32_8x8 ~, 1"
+      print "#define SGEMM__FUSED_sgemm_async_64x128x32_8x8 ~, 3"
       print "#define SGEMM__ELEMENTS_sgemm_tiled_16x16x32_1x1 ~, 1\n#define SGEMM__SERIAL_sgemm_async_64x64x16_4x8 ~, 1"
     }
     { print }

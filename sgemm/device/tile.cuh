@@ -20,10 +20,10 @@ typedef struct sgemm__shape {
 } sgemm__shape;
 
 /* Values of sgemm__shape.fused besides 0, no epilogue: every row of the table, the rows in registers, and those of a
-   reducing kernel. */
+   reducing kernel. The mark 3 is no such value: <variant>_fused has 2, and the other kernels of the variant 0. */
 #define SGEMM__EVERY_EPILOGUE 1
 #define SGEMM__EPILOGUES_IN_REGISTERS 2
-#define SGEMM__REDUCES 3
+#define SGEMM__REDUCES 4
 
 /* Reads the ops that the kernel does not fix from the call. trans_a, trans_b: those of the kernel. */
 SGEMM__DEVICE void sgemm__read_op(sgemm__shape *s, int trans_a, int trans_b, const sgemm__args *p) {

@@ -78,7 +78,7 @@ static inline const sgemm_variant_info *sgemm__variant_get(sgemm_variant variant
    SGEMM__RESIDENT_BLOCKS(SGEMM__USES_TMA_##stage, SGEMM__CLUSTER_SPLIT_K_##stage, BM, BN, BK, bufs, slice_k, blocks), \
    blocks,                                                                                                             \
    production,                                                                                                         \
-   SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)) + SGEMM__APART(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),        \
+   SGEMM__FUSED(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                               \
    SGEMM__SERIAL(SGEMM__NAME(stage, BM, BN, BK, TM, TN)),                                                              \
    SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)) > 0,                                                        \
    SGEMM__ANY_OP(stage, BM, SGEMM__NAME(stage, BM, BN, BK, TM, TN), BK),                                               \
