@@ -185,8 +185,9 @@
 /* SGEMM__FUSED_<variant> marks the variants whose kernels apply the epilogue of a call to the results in registers.
      1  every row of the table, in every call: in place and without workspace too
      2  a few rows, in the calls that sgemm__in_registers() describes: SGEMM__IN_REGISTERS_<epilogue>
-     3  the same, in a kernel of their own, <variant>_fused, which reads the ops at run time: this code in the kernels of
-        plain calls makes calls of 3 us 3 % slower (docs/notebook/epilogues.md, "Kernels of their own for short calls")
+     3  the same, in a kernel of their own, <variant>_fused, which reads the ops at run time: in the kernels of plain
+        calls this code makes calls of 3 us 3 % slower (docs/notebook/epilogues.md, "Kernels of their own for short
+        calls")
    With the other variants and rows a second kernel applies the epilogue to D, or the kernel that sums partial results
    does: a large tile whose threads evaluate any expression at its end loses more time than that
    (docs/notebook/epilogues.md). */
