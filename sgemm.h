@@ -633,7 +633,7 @@ static inline sgemm_status sgemm_run(const sgemm_params *p, sgemm_stream stream)
 }
 
 /* sgemm_run_naive(), sgemm_run_tiled(), ...: sgemm_run_stage() of one stage each. */
-#define SGEMM__X(stage, cluster_k, tma, idea)                                                                          \
+#define SGEMM__X(stage, cluster_split_k, tma, idea)                                                                    \
   static inline sgemm_status sgemm_run_##stage(const sgemm_params *p, sgemm_stream stream) {                           \
     return sgemm_run_stage(SGEMM_STAGE_##stage, p, stream);                                                            \
   }

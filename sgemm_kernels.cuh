@@ -410,7 +410,7 @@ static const sgemm__kernel sgemm__further_kernels[SGEMM_VARIANT_COUNT][2] = {SGE
     SGEMM__KERNEL_POINTER(SGEMM__CAT(SGEMM__TENSOR_NAME(engine, format, BM, BN), _reduced)))                           \
   SGEMM__IF(SGEMM__NOT(SGEMM__REDUCING(SGEMM__TENSOR_NAME(engine, format, BM, BN))))(0),
 static const sgemm__kernel sgemm__other_kernels[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-  SGEMM__SHARED_KERNELS(SGEMM__W)
+  SGEMM__COMMON_KERNELS(SGEMM__W)
   SGEMM__IF(SGEMM__WITH_TENSOR)(
     SGEMM_FORMATS(SGEMM__X) SGEMM__KERNEL_POINTER(sgemm_split_fallback),
     SGEMM_TENSOR_VARIANTS(SGEMM__Y) SGEMM_TENSOR_VARIANTS(SGEMM__Z))};

@@ -70,7 +70,7 @@ typedef struct options {
 static const struct {
   const char *name, *idea;
 } stages[] = {
-#define STAGE(stage, cluster_k, tma, idea) {#stage, idea},
+#define STAGE(stage, cluster_split_k, tma, idea) {#stage, idea},
     SGEMM_STAGES(STAGE)
 #undef STAGE
 };

@@ -168,7 +168,7 @@ typedef struct sgemm__grid {
 
 /* The kernels in each build beside those of variants: X(number, kernel, struct of its args). */
 // clang-format off
-#define SGEMM__SHARED_KERNELS(X)                                                                                       \
+#define SGEMM__COMMON_KERNELS(X)                                                                                       \
   X(REDUCE_SPLIT_K,  sgemm_reduce_split_k,  sgemm__reduce_args)                                                        \
   X(PACK,            sgemm_pack,            sgemm__pack_args)                                                          \
   X(REDUCE_STREAM_K, sgemm_reduce_stream_k, sgemm__tma_args)                                                           \
@@ -183,7 +183,7 @@ typedef struct sgemm__grid {
 enum {
   SGEMM__LAST_VARIANT = (int)SGEMM_VARIANT_COUNT - 1,
 #define SGEMM__X(number, kernel, args) SGEMM__##number,
-  SGEMM__SHARED_KERNELS(SGEMM__X)
+  SGEMM__COMMON_KERNELS(SGEMM__X)
 #undef SGEMM__X
       SGEMM__SPLIT,                                               /* one for each format */
   SGEMM__SPLIT_FALLBACK = SGEMM__SPLIT + (int)SGEMM_FORMAT_COUNT, /* the split of plans with tensor_fallback */

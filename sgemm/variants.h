@@ -9,11 +9,11 @@
 /* ---- Stages ------------------------------------------------------------------------------------------------------ */
 
 /* Stages in reading order, one idea each. Columns:
-     stage      [symbol] its kernels come from the file of sgemm/stages that defines SGEMM__KERNEL_<stage>
-     cluster_k  1: the blocks of a thread block cluster may divide a tile's k (sm_90 and later)
-     tma        1: TMA copies the operands by tensor maps (sm_90 and later)
-     idea       ["sentence"]
-    stage          cluster_k tma idea */
+     stage            [symbol] its kernels come from the file of sgemm/stages that defines SGEMM__KERNEL_<stage>
+     cluster_split_k  1: the blocks of a thread block cluster may divide a tile's k (sm_90 and later)
+     tma              1: TMA copies the operands by tensor maps (sm_90 and later)
+     idea             ["sentence"]
+    stage          cluster_split_k, tma, idea */
 // clang-format off
 #define SGEMM_STAGES(X)                                                                                                \
   X(naive,          0, 0, "one thread computes one result; a warp computes 32 rows of a column of C")                  \
@@ -308,7 +308,7 @@
 
 /* SGEMM_STAGE_tiled and so on, in the order of the table. SGEMM_STAGE_ANY stands for all stages. */
 typedef enum sgemm_stage {
-#define SGEMM__X(stage, cluster_k, tma, idea) SGEMM_STAGE_##stage,
+#define SGEMM__X(stage, cluster_split_k, tma, idea) SGEMM_STAGE_##stage,
   SGEMM_STAGES(SGEMM__X)
 #undef SGEMM__X
       SGEMM_STAGE_COUNT,

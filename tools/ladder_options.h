@@ -107,7 +107,7 @@ typedef struct options {
 
 static const char *stage_name(int stage) {
   static const char *const names[] = {
-#define NAME(stage, cluster_k, tma, idea) #stage,
+#define NAME(stage, cluster_split_k, tma, idea) #stage,
       SGEMM_STAGES(NAME)
 #undef NAME
   };

@@ -12,15 +12,16 @@
 /* Maximum resident threads per SM (CUDA C++ Programming Guide, "Compute Capabilities"). The column `blocks` of a
    variant assumes 2048 threads; SGEMM__BLOCKS() clips it where an architecture has fewer. */
 #if !defined(__CUDA_ARCH__)
-#define SGEMM__RESIDENT 2048
+#define SGEMM__SM_THREADS 2048
 #elif __CUDA_ARCH__ == 750
-#define SGEMM__RESIDENT 1024
+#define SGEMM__SM_THREADS 1024
 #elif (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100
-#define SGEMM__RESIDENT 1536
+#define SGEMM__SM_THREADS 1536
 #else
-#define SGEMM__RESIDENT 2048
+#define SGEMM__SM_THREADS 2048
 #endif
-#define SGEMM__BLOCKS(threads, blocks) ((threads) * (blocks) > SGEMM__RESIDENT ? SGEMM__RESIDENT / (threads) : (blocks))
+#define SGEMM__BLOCKS(threads, blocks)                                                                                 \
+  ((threads) * (blocks) > SGEMM__SM_THREADS ? SGEMM__SM_THREADS / (threads) : (blocks))
 
 /* SGEMM__GLOBAL begins the definition of a kernel with one parameter `args`, of a type of sgemm/args.h.
    SGEMM__GLOBAL_TMA adds the tensor maps of A and B. SGEMM__DECLARE and SGEMM__DECLARE_TMA declare a kernel that

@@ -63,7 +63,7 @@ static inline int sgemm__encode_operands(sgemm_tensor_map_encoder encode, const 
 /* Bytes of the struct of sgemm/args.h that is a kernel's parameter, the first one in tma. */
 static inline size_t sgemm__args_bytes(int kernel) {
 #define SGEMM__X(number, kernel, args) sizeof(args),
-  static const size_t shared[] = {SGEMM__SHARED_KERNELS(SGEMM__X)};
+  static const size_t shared[] = {SGEMM__COMMON_KERNELS(SGEMM__X)};
 #undef SGEMM__X
   const sgemm_variant_info *v = sgemm__variant_get((sgemm_variant)kernel);
   if (v != NULL)
@@ -80,7 +80,7 @@ static inline void sgemm__name_kernel(sgemm_launch *launch, int kernel, int ops)
 #define SGEMM__Y(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)),
 #define SGEMM__Z(engine, format, BM, BN, ...) SGEMM__STRING(SGEMM__TENSOR_NAME(engine, format, BM, BN)) "_reduced",
   static const char *const others[SGEMM__KERNEL_COUNT - (int)SGEMM_VARIANT_COUNT] = {
-      SGEMM__SHARED_KERNELS(SGEMM__W) SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
+      SGEMM__COMMON_KERNELS(SGEMM__W) SGEMM_FORMATS(SGEMM__X) "sgemm_split_fallback",
       SGEMM_TENSOR_VARIANTS(SGEMM__Y) SGEMM_TENSOR_VARIANTS(SGEMM__Z)};
 #undef SGEMM__W
 #undef SGEMM__X
