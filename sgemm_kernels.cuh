@@ -380,8 +380,8 @@ SGEMM_TENSOR_VARIANTS(SGEMM__Y)
 
 /* ---- The kernel table -------------------------------------------------------------------------------------------- */
 
-/* A variant's kernels in the order of sgemm__kernel_number(), or 0: at most four. A variant that is not
-   compiled has none. */
+/* A variant's kernels in the order of sgemm__kernel_number(), or 0: at most four. A variant that is not compiled has
+   none. */
 #define SGEMM__ADDRESS(stage, name, ...) SGEMM__KERNEL_POINTER(name),
 #define SGEMM__X(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)                      \
   {SGEMM__IF(SGEMM__ENABLED(stage, production))(SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                             \
