@@ -312,29 +312,25 @@ typedef const char *sgemm__kernel; /* the kernel table has names */
       SGEMM__KERNELS(stage, BM, BN, BK, TM, TN)(                                                                       \
           SGEMM__DECLARE_KERNEL, stage, SGEMM__NAME(stage, BM, BN, BK, TM, TN), blocks)))
 
+/* A further kernel of a variant: its name, blocks, and SGEMM__COLUMNS. */
+#define SGEMM__STAMP_FURTHER(stage, production, name, ...)                                                             \
+  SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                        \
+    SGEMM__IF(SGEMM__DEFINED(stage))(SGEMM__CAT(SGEMM__KERNEL_, stage)(stage, name, __VA_ARGS__))                      \
+    SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(SGEMM__DECLARE_KERNEL(stage, name)))
+
 /* The reducing kernels. */
 #define SGEMM__STAMP_REDUCED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)          \
   SGEMM__IF(SGEMM__REDUCING(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                  \
-    SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                      \
-      SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                \
-        SGEMM__CAT(SGEMM__KERNEL_, stage)(                                                                             \
-            stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced),                                       \
-            blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, 0, 0, SGEMM__REDUCES, 1, 0, 1))                      \
-      SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                    \
-        SGEMM__DECLARE_KERNEL(stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced)))))
+    SGEMM__STAMP_FURTHER(stage, production, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _reduced), blocks,      \
+                         BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, 0, 0, SGEMM__REDUCES, 1, 0, 1))
 
 /* The kernels of the epilogues that have one of their own. */
 #define SGEMM__STAMP_FUSED(stage, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k, blocks, production, reason)            \
   SGEMM__IF(SGEMM__APART(SGEMM__NAME(stage, BM, BN, BK, TM, TN)))(                                                     \
-    SGEMM__IF(SGEMM__ENABLED(stage, production))(                                                                      \
-      SGEMM__IF(SGEMM__DEFINED(stage))(                                                                                \
-        SGEMM__CAT(SGEMM__KERNEL_, stage)(                                                                             \
-            stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _fused),                                         \
-            blocks, BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                      \
-            SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), 0, SGEMM__EPILOGUES_IN_REGISTERS,                 \
-            SGEMM__CAT(SGEMM__HAS_CODE_, production), SGEMM__OP_AT_RUN_TIME, SGEMM__OP_AT_RUN_TIME))                   \
-      SGEMM__IF(SGEMM__NOT(SGEMM__DEFINED(stage)))(                                                                    \
-        SGEMM__DECLARE_KERNEL(stage, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _fused)))))
+    SGEMM__STAMP_FURTHER(stage, production, SGEMM__CAT(SGEMM__NAME(stage, BM, BN, BK, TM, TN), _fused), blocks,        \
+                         BM, BN, BK, TM, TN, WM, WN, V, bufs, slice_k,                                                 \
+                         SGEMM__ELEMENTS(SGEMM__NAME(stage, BM, BN, BK, TM, TN)), 0, SGEMM__EPILOGUES_IN_REGISTERS,    \
+                         SGEMM__CAT(SGEMM__HAS_CODE_, production), SGEMM__OP_AT_RUN_TIME, SGEMM__OP_AT_RUN_TIME))
 // clang-format on
 
 SGEMM_VARIANTS(SGEMM__STAMP)

@@ -131,7 +131,8 @@ static inline void sgemm__set_divisions(sgemm__problem *q, const sgemm__calibrat
   memcpy(q->divisions, all, sizeof all);
 }
 
-/* Sets a problem in place: as a struct that is returned, gcc would copy it. */
+/* Sets a problem in place, because gcc copies a struct that a function returns (docs/notebook/selection.md, "The time
+   of the selection"). */
 static inline void sgemm__set_problem(sgemm__problem *q, const sgemm_params *p, const sgemm_device *device,
                                       const sgemm__calibration *c) {
   const sgemm__args *a = &q->args;
